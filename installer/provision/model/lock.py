@@ -1,0 +1,65 @@
+"""The lock: a stack with every artifact pinned by name, size and SHA-256 for one target and Python."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Literal
+
+from provision.model.profile import YAML_CONFIG, Index, Manager, Smoke
+from provision.model.stack import Choice, Need, Patch
+
+#: The name of the default index, whatever address a machine gives it.
+PYPI = "pypi"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Artifact:
+    """One file of a distribution. `index` names where it comes from; `url` only for files outside the
+    default index. `size` is in bytes, None where no source states it. A `kind: sdist` is built on the
+    target with the locked `build` requirements of the lock."""
+
+    __pydantic_config__: ClassVar[dict[str, Any]] = YAML_CONFIG
+    name: str
+    version: str
+    index: str
+    file: str
+    size: int | None
+    sha256: str
+    kind: Literal["wheel", "sdist"] = "wheel"
+    url: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Digests:
+    """What the lock was made from: SHA-256 of the profile's meaning and of the knowledge rows it used."""
+
+    __pydantic_config__: ClassVar[dict[str, Any]] = YAML_CONFIG
+    profile: str
+    knowledge: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Lock:
+    """Left of it is reasoning, right of it mechanics: nothing reads the profile after it."""
+
+    __pydantic_config__: ClassVar[dict[str, Any]] = YAML_CONFIG
+    schema_: Literal[1] = 1
+    profile: str
+    variant: str | None = None
+    target: str
+    python: str
+    digests: Digests
+    manager: Manager = "venv"
+    path: str = ".venv"
+    pip: bool = False
+    stack: tuple[Choice, ...] = ()
+    patches: tuple[Patch, ...] = ()
+    needs: tuple[Need, ...] = ()
+    absent: tuple[str, ...] = ()
+    variables: dict[str, str] = field(default_factory=dict)
+    smoke: Smoke = field(default_factory=Smoke)
+    frameworks: tuple[str, ...] = ()
+    imports: tuple[str, ...] = ()
+    indexes: tuple[Index, ...] = ()
+    packages: tuple[Artifact, ...] = ()
+    build: tuple[Artifact, ...] = ()
