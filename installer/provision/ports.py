@@ -189,6 +189,9 @@ class Files(Protocol):
     def write(self, path: str, text: str) -> None:
         """Replace a file's content at once and durably."""
 
+    def write_script(self, path: str, text: str) -> None:
+        """Replace a text file's content at once, its permissions kept. A hard link is not written through."""
+
     def append(self, path: str, line: str) -> None:
         """Add one line durably (fsync before this returns)."""
 

@@ -47,6 +47,14 @@ class HostFiles:
         os.replace(temporary, path)  # noqa: PTH105
         _sync_folder(os.path.dirname(path))  # noqa: PTH120
 
+    def write_script(self, path: str, text: str) -> None:
+        mode = stat_module.S_IMODE(os.stat(path).st_mode)  # noqa: PTH116
+        temporary = f"{path}.{os.getpid()}.tmp"
+        with open(temporary, "w", encoding="utf-8", newline="") as file:  # noqa: PTH123
+            file.write(text)
+        os.chmod(temporary, mode)  # noqa: PTH101
+        os.replace(temporary, path)  # noqa: PTH105
+
     def append(self, path: str, line: str) -> None:
         with open(path, "a", encoding="utf-8", newline="\n") as file:  # noqa: PTH123
             file.write(line + "\n")
