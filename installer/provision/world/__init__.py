@@ -1,0 +1,1 @@
+"""The only effects: real files, processes, HTTP, clock, mutex. Implements the ports."""
