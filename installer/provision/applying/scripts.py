@@ -12,8 +12,8 @@ import hashlib
 import io
 from pathlib import PurePath
 
-from provision.inspecting import site_packages
 from provision.ports import Files
+from provision.prefix import site_packages
 
 
 def redirect(files: Files, generation: str, environment: str) -> int:

@@ -62,6 +62,9 @@ class Record:
     created: str
     outcome: Literal["built", "proven", "unproven", "failed"] = "built"
     inputs: dict[str, str] = field(default_factory=dict)
+    #: Environment variables that `run` sets, and the device that the proof ran on.
+    variables: dict[str, str] = field(default_factory=dict)
+    device: str = ""
     snapshot: str = ""
     proven: dict[str, Any] = field(default_factory=dict)
 
