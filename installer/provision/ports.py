@@ -12,6 +12,7 @@ from typing import Any, Protocol
 
 from provision.model.finding import Finding
 from provision.model.lock import Artifact
+from provision.model.machine import Interpreter
 from provision.model.profile import Index
 
 
@@ -25,8 +26,43 @@ class Output:
     seconds: float = 0.0
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Host:
+    """What the running system says of itself, beside its files. Absent facts are empty or None.
+
+    `os` and `arch` as in a target (`windows`, `x86_64`); `release` is the kernel's (`6.1.0-18-amd64`, Windows
+    `10.0.22631`, Darwin `23.2.0`); `version` the product's where a call tells it (macOS `14.2`). `memory` in
+    bytes and `cpu_flags` are filled only where no file tells them (Windows).
+    """
+
+    os: str
+    arch: str
+    release: str = ""
+    version: str = ""
+    memory: int | None = None
+    cpu_flags: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class RegistryKey:
+    """A key of the Windows registry: values as text (numbers in decimal) and the names of its subkeys."""
+
+    values: Mapping[str, str] = field(default_factory=dict)
+    subkeys: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Space:
+    """Bytes of the file system that holds a path."""
+
+    total: int
+    free: int
+
+
 class Reader(Protocol):
     """Reads the machine: files, environment variables, the output of tools. Never writes."""
+
+    def host(self) -> Host: ...
 
     def read_text(self, path: str, limit: int = 1 << 20) -> str | None:
         """Text of a file (UTF-8, bad bytes replaced), or None if it is absent or unreadable."""
@@ -45,8 +81,30 @@ class Reader(Protocol):
 
     def which(self, name: str) -> str | None: ...
 
-    def run(self, command: Sequence[str], timeout: float = 10.0, env: Mapping[str, str] | None = None) -> Output | None:
+    def run(
+        self, command: Sequence[str], timeout: float = 10.0, env: Mapping[str, str] | None = None
+    ) -> Output | None:
         """Run a tool without a shell; None if it cannot be started."""
+
+    def script(self, name: str, arguments: Sequence[str] = (), timeout: float = 10.0) -> Output | None:
+        """Run one of our own small probes (`world/scripts/NAME.py`) in a child Python, so that a library that
+        crashes or hangs takes only the child with it. None if it cannot be started."""
+
+    def usable(self, path: str) -> bool:
+        """May this user open the file (a device node) for reading and writing?"""
+
+    def space(self, path: str) -> Space | None:
+        """Size of the file system that holds a path, or None if the path is absent."""
+
+    def registry(self, key: str) -> RegistryKey | None:
+        """A registry key by its full name (`HKEY_LOCAL_MACHINE\\...`, 64-bit view); None if absent."""
+
+
+class Interpreters(Protocol):
+    """The Pythons of the machine."""
+
+    def find(self) -> tuple[Interpreter, ...]:
+        """All usable interpreters, newest version first; broken ones are left out."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

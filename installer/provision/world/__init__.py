@@ -1,1 +1,1 @@
-"""The only effects: real files, processes, HTTP, clock, mutex. Implements the ports."""
+"""Real files, processes, network, clock: the only effects. Implements the ports; imports no stage."""

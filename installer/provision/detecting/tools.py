@@ -1,0 +1,83 @@
+"""Ask a vendor's tool, and turn its silence, slowness or complaint into a finding."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from provision.detecting.rows import Row, table
+from provision.detecting.sighting import found
+from provision.model.finding import Finding
+from provision.ports import Output, Reader
+
+#: Seconds. nvidia-smi without persistence mode takes several on a machine with many cards.
+TIME_LIMIT = 15.0
+#: How much of a tool's words a finding quotes, in characters.
+_QUOTED = 300
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What a tool said (`text`), or why it did not (`finding`). Both empty: the tool is not there."""
+
+    text: str = ""
+    finding: Finding | None = None
+
+    @property
+    def failed(self) -> bool:
+        return self.finding is not None
+
+
+ABSENT = Answer()
+
+
+def ask(reader: Reader, command: Sequence[str], timeout: float = TIME_LIMIT) -> Answer:
+    """Run a tool. Known complaints become their own finding, all others `tool-failed` or `tool-timeout`."""
+    output = reader.run(command, timeout=timeout)
+    if output is None:
+        return ABSENT
+    finding = complaint(command, output, timeout)
+    return Answer(output.stdout, finding)
+
+
+def complaint(command: Sequence[str], output: Output, timeout: float) -> Finding | None:
+    """What is wrong with a tool's answer; None if nothing is."""
+    shown = " ".join(command)
+    said = f"{output.stdout}\n{output.stderr}".strip()
+    row = known_trouble(_name(command[0]), said)
+    if row is not None:
+        return finding_of(row, shown, said)
+    if output.code is None:
+        return found(
+            "tool-timeout",
+            "warning",
+            f"{shown} did not answer within {timeout:g} s",
+            detail="A tool that hangs often means a device or driver in a bad state.",
+            evidence=[(shown, said[:_QUOTED])],
+            remedies=["Run it by hand and see whether it ends; a restart frees a wedged device."],
+        )
+    if output.code != 0 or not output.stdout.strip():
+        ended = f"ended with code {output.code}" if output.code else "said nothing"
+        return found("tool-failed", "warning", f"{shown} {ended}", evidence=[(shown, said[:_QUOTED])])
+    return None
+
+
+def known_trouble(tool: str, text: str) -> Row | None:
+    """The row of the first known complaint of a tool in a text."""
+    return next((row for row in table("troubles") if tool in row["tools"] and row["match"] in text), None)
+
+
+def finding_of(row: Row, source: str, said: str) -> Finding:
+    """The finding that a row of known complaints stands for."""
+    return found(
+        row["code"],
+        row["severity"],
+        row["summary"],
+        detail=row.get("detail", ""),
+        evidence=[(source, said[:_QUOTED]), ("knowledge", row["id"])],
+        remedies=row["remedies"],
+    )
+
+
+def _name(path: str) -> str:
+    return path.replace("\\", "/").rsplit("/", 1)[-1].lower().removesuffix(".exe")
