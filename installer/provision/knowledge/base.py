@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict
 from functools import cached_property, lru_cache
-from importlib import resources
+from pathlib import Path
 from typing import Any, TypeVar
 
 from provision.knowledge.builds import Build, expand
@@ -249,12 +249,11 @@ def kind_of(row: Row) -> str:
 
 @lru_cache(maxsize=1)
 def _packaged() -> tuple[tuple[str, str], ...]:
-    folder = resources.files("provision.knowledge")
-    names = sorted(entry.name for entry in folder.iterdir() if entry.name.endswith(".yaml"))
+    files = sorted(Path(__file__).parent.glob("*.yaml"))
     return tuple(
-        (f"knowledge/{name}", (folder / name).read_text(encoding="utf-8"))
-        for name in names
-        if not name.startswith(_NOT_OURS)
+        (f"knowledge/{file.name}", file.read_text(encoding="utf-8"))
+        for file in files
+        if not file.name.startswith(_NOT_OURS)
     )
 
 

@@ -1,6 +1,6 @@
-"""YAML text -> rows. A file holds rows by kind (`patches:`, `names:` ...), and three helps for short rows:
-`verified-on` for all rows of the file, `sources:` (key -> {text, evidence}) that a row's `source` may name,
-and `defaults:` (kind -> keys that every row of that kind has unless it says otherwise).
+"""YAML text -> rows. A file holds rows by kind (`patches:`, `names:` ...), and helps for short rows: `verified-on` for
+all rows of the file; `sources:` (key -> {text, evidence}) that a row's `source` may name; `defaults:` (kind -> keys of
+every row of that kind); `templates:` (name -> keys) that a row's `like` names. What stands in the row itself wins.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from provision.knowledge.rows import EVIDENCE, KINDS, Row
 from provision.model.finding import Evidence, Finding, Remedy, UsageError
 
 _Loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-_HEADER = ("schema", "verified-on", "sources", "defaults")
+_HEADER = ("schema", "verified-on", "sources", "defaults", "templates")
 #: Keys whose list may be written as one text.
 _ONE_OR_MORE = ("versions", "packages", "pythons")
 _RANGE = re.compile(r"(\d+)\.(\d+)-(\d+)\.(\d+)$")
@@ -36,7 +36,7 @@ def read_rows(text: str, origin: str) -> Iterator[Row]:
     """
     document = _document(text, origin)
     common = {"verified-on": str(document.get("verified-on", "")), "origin": origin}
-    sources = document.get("sources") or {}
+    sources, templates = document.get("sources") or {}, document.get("templates") or {}
     for kind, items in document.items():
         if kind in _HEADER:
             continue
@@ -44,7 +44,7 @@ def read_rows(text: str, origin: str) -> Iterator[Row]:
             raise _refuse(origin, kind, f"'{kind}' is no kind of row", f"kinds: {', '.join(KINDS)}")
         defaults = common | (document.get("defaults") or {}).get(kind, {})
         for item in items or ():
-            yield _row(KINDS[kind], _filled(item, defaults, sources), origin)
+            yield _row(KINDS[kind], _filled(_like(item, templates, origin), defaults, sources), origin)
 
 
 def expand_pythons(text: str) -> tuple[str, ...]:
@@ -65,6 +65,18 @@ def _document(text: str, origin: str) -> dict[str, Any]:
         words = f"kinds: {', '.join(KINDS)}"
         raise _refuse(origin, "", "a knowledge file is a mapping of kinds to rows", words)
     return document
+
+
+def _like(item: dict[str, Any], templates: Mapping[str, Any], origin: str) -> dict[str, Any]:
+    """The row with the keys of the templates it names, which it may overrule."""
+    names = item.get("like", ())
+    filled: dict[str, Any] = {}
+    for name in [names] if isinstance(names, str) else names:
+        if name not in templates:
+            words = f"templates: {', '.join(templates)}"
+            raise _refuse(origin, str(item.get("id")), f"no template '{name}'", words)
+        filled |= templates[name]
+    return filled | {key: value for key, value in item.items() if key != "like"}
 
 
 def _filled(
