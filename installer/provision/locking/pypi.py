@@ -140,14 +140,22 @@ def _build_packages(
 
 
 def _needs(stack: Stack, packages: Sequence[Artifact]) -> tuple[Need, ...]:
-    """The stack's needs, and the glibc floor that the chosen wheels' tags state."""
-    if not stack.target.startswith("linux") or any(need.what == "glibc" for need in stack.needs):
+    """The stack's needs with one glibc floor: the highest that the stack or a chosen wheel's tags state."""
+    if not stack.target.startswith("linux"):
         return stack.needs
-    floors = [(floor, a.file) for a in packages if a.kind == "wheel" and (floor := glibc_floor(a.file))]
-    if not floors:
-        return stack.needs
-    (major, minor), file = max(floors)
-    return (*stack.needs, Need(what="glibc", value=f">={major}.{minor}", because=f"the tag of {file}"))
+    stated = [need for need in stack.needs if need.what == "glibc"]
+    tagged = [
+        Need(what="glibc", value=f">={floor[0]}.{floor[1]}", because=f"the tag of {a.file}")
+        for a in packages
+        if a.kind == "wheel" and (floor := glibc_floor(a.file)) is not None
+    ]
+    highest = max((*stated, *tagged), key=_floor, default=None)
+    others = tuple(need for need in stack.needs if need.what != "glibc")
+    return (*others, highest) if highest else others
+
+
+def _floor(need: Need) -> tuple[int, ...]:
+    return tuple(int(part) for part in need.value.lstrip(">=").split("."))
 
 
 def index_named(indexes: Sequence[Index], name: str) -> Index | None:

@@ -80,7 +80,7 @@ class Session:
         from provision.world.interpreters import HostInterpreters
         from provision.world.reader import HostReader
 
-        return detect(HostReader(), HostInterpreters())
+        return detect(HostReader(), interpreters=HostInterpreters())
 
     @property
     def machine(self) -> Machine:
@@ -109,9 +109,9 @@ class Session:
 
     @cached_property
     def store(self) -> Store:
-        from provision.world.store import HostStore
+        from provision.world.supply import HostSupply
 
-        return HostStore(self.indexes, self.cache, offline=self.offline)
+        return HostSupply(self.indexes, self.cache, offline=self.offline)
 
     @cached_property
     def installer(self) -> UvInstaller:

@@ -47,9 +47,14 @@ def _python(build: Build, framework: Framework, wanted: Wanted) -> str | None:
 
 
 def _runtime(build: Build, framework: Framework, wanted: Wanted) -> str | None:
-    if build.runtime.kind == wanted.runtime:
+    if build.runtime.kind == wanted.runtime or _runs_on_cpu(build, framework, wanted):
         return None
     return f"this build is for {build.runtime.kind}, the profile is for {wanted.runtime}"
+
+
+def _runs_on_cpu(build: Build, framework: Framework, wanted: Wanted) -> bool:
+    """A CUDA build trains on the CPU too. It is taken for a CPU profile only where its distribution is named."""
+    return wanted.runtime == "cpu" and build.runtime.kind == "cuda" and framework.package is not None
 
 
 def _runtime_version(build: Build, framework: Framework, wanted: Wanted) -> str | None:

@@ -126,18 +126,20 @@ def _choices(ask: Wanted, combo: Sequence[Build]) -> Iterator[Choice]:
             axis=build.framework,
             value=build.requirement,
             confidence=confidence(build),
-            because=_because(build),
+            because=_because(build, ask),
             rule=build.row,
             source=build.tested.source if build.tested else build.source,
         )
-    for runtime in sorted({(b.runtime.kind, b.runtime.version) for b in combo}):
-        if runtime[0] != "cpu":
-            yield Choice(axis=runtime[0], value=runtime[1], because="what the chosen builds are made for")
-    for cudnn in sorted({b.cudnn for b in combo if b.cudnn}):
+    used = [b for b in combo if b.runtime.kind == ask.runtime != "cpu"]
+    for runtime in sorted({(b.runtime.kind, b.runtime.version) for b in used}):
+        yield Choice(axis=runtime[0], value=runtime[1], because="what the chosen builds are made for")
+    for cudnn in sorted({b.cudnn for b in used if b.cudnn}):
         yield Choice(axis="cudnn", value=cudnn, because="what the chosen builds are made for")
 
 
-def _because(build: Build) -> str:
+def _because(build: Build, ask: Wanted) -> str:
+    if build.runtime.kind != ask.runtime:
+        return f"a {build.runtime.kind} {build.runtime.version} build, which trains on the CPU where there is no card"
     if build.tested is None:
         return "newest build that fits the profile"
     pair = f"{build.runtime.kind} {build.tested.runtime}" + (f", cuDNN {build.tested.cudnn}" if build.tested.cudnn else "")
@@ -147,10 +149,19 @@ def _because(build: Build) -> str:
 def _needs(profile: Profile, combo: Sequence[Build], knowledge: Knowledge) -> Iterator[Need]:
     for build in combo:
         for what, value in build.needs.items():
-            yield Need(what=what, value=value, because=f"{build.distribution} {build.version}", rule=build.row)
-        if build.glibc:
+            if _concerns(what, build.target):
+                yield Need(what=what, value=value, because=f"{build.distribution} {build.version}", rule=build.row)
+        if build.glibc and _concerns("glibc", build.target):
             yield Need(what="glibc", value=f">={build.glibc}", because=f"wheels of {build.distribution}", rule=build.row)
     yield from _runtime_needs(profile, combo, knowledge)
+
+
+#: Needs that only one operating system has.
+_ONLY_ON = {"glibc": "linux", "msvc": "windows", "os": "windows"}
+
+
+def _concerns(need: str, target: str) -> bool:
+    return target.startswith(_ONLY_ON.get(need, ""))
 
 
 def _runtime_needs(profile: Profile, combo: Sequence[Build], knowledge: Knowledge) -> Iterator[Need]:

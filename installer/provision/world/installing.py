@@ -116,6 +116,18 @@ def requirements(files: Sequence[LocalFile]) -> str:
     return "".join(f"{f.artifact.name}=={f.artifact.version} --hash=sha256:{f.artifact.sha256}\n" for f in files)
 
 
+def managed_python(version: str) -> str | None:
+    """The managed CPython that uv knows how to fetch for a missing minor version, as people call it; or None."""
+    import json
+
+    done = uv.run(["python", "list", version, "--only-downloads", "--output-format", "json"])
+    try:
+        found = json.loads(done.stdout) if done.code == 0 else []
+    except ValueError:
+        return None
+    return f"CPython {found[0]['version']} (uv's managed build)" if found else None
+
+
 def fetch_python(version: str) -> str:
     """Have uv fetch a managed CPython; returns its path. Raises ApplyError where it cannot be had."""
     _checked(["python", "install", version, "--quiet"], "interpreter", f"CPython {version} cannot be fetched")

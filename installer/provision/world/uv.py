@@ -157,7 +157,7 @@ def _unreachable(text: str) -> bool:
 
 def _read_pylock(text: str, indexes: Sequence[Index]) -> tuple[ClosedPackage, ...]:
     bound = {name: index.name for index in indexes for name in index.packages}
-    packages = _toml(text).get("packages", [])
+    packages = read_toml(text).get("packages", [])
     return tuple(_package(entry, bound.get(entry["name"], PYPI)) for entry in packages)
 
 
@@ -184,7 +184,7 @@ def _local_size(url: str) -> int | None:
     return path.stat().st_size if parts.scheme in ("file", "") and path.is_file() else None
 
 
-def _toml(text: str) -> dict[str, Any]:
+def read_toml(text: str) -> dict[str, Any]:
     import sys
 
     if sys.version_info >= (3, 11):
