@@ -24,11 +24,18 @@ def inspect(files: Files, environment: str) -> EnvState:
     number = int(PurePath(target).name) if PurePath(target).name.isdigit() else None
     if number is None or number not in numbers:
         return _state("broken", environment, number, numbers, None, "")
-    return _state("ours", environment, number, numbers, read_record(files, layout, number), snapshot(files, target))
+    return _state(
+        "ours", environment, number, numbers, read_record(files, layout, number), snapshot(files, target)
+    )
 
 
 def _state(
-    kind: str, environment: str, number: int | None, numbers: tuple[int, ...], record: Record | None, shot: str
+    kind: str,
+    environment: str,
+    number: int | None,
+    numbers: tuple[int, ...],
+    record: Record | None,
+    shot: str,
 ) -> EnvState:
     facts = json.dumps([kind, environment, number, record.lock if record else "", shot])
     return EnvState(

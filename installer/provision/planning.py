@@ -66,7 +66,11 @@ def is_current(state: EnvState, digest: str) -> bool:
 
 def interpreter_for(lock: Lock, machine: Machine, request: Request) -> Interpreter | None:
     """The interpreter to build with: the one asked for, else the newest CPython of the lock's minor version."""
-    fitting = [p for p in machine.pythons if p.version.startswith(f"{lock.python}.") and p.implementation == "cpython"]
+    fitting = [
+        p
+        for p in machine.pythons
+        if p.version.startswith(f"{lock.python}.") and p.implementation == "cpython"
+    ]
     if request.interpreter:
         return next((p for p in machine.pythons if p.path == request.interpreter), None)
     return max(fitting, key=lambda p: _release(p.version), default=None)
@@ -79,7 +83,9 @@ def _release(version: str) -> Version:
         return Version("0")
 
 
-def _steps(lock: Lock, state: EnvState, machine: Machine, request: Request, generation: int) -> Iterator[Step]:
+def _steps(
+    lock: Lock, state: EnvState, machine: Machine, request: Request, generation: int
+) -> Iterator[Step]:
     python = interpreter_for(lock, machine, request)
     if python is None and request.fetchable_python:
         yield Step(
@@ -103,7 +109,13 @@ def _steps(lock: Lock, state: EnvState, machine: Machine, request: Request, gene
             args={"index": artifact.index, "file": artifact.file, "size": artifact.size, "sha256": artifact.sha256},
         )  # fmt: skip
     for job in jobs(lock):
-        yield Step(action="prove", kind="job", subject=job, reason=f"level {lock.smoke.level}", args={"device": device(lock, request)})
+        yield Step(
+            action="prove",
+            kind="job",
+            subject=job,
+            reason=f"level {lock.smoke.level}",
+            args={"device": device(lock, request)},
+        )
     yield Step(
         action="switch", kind="pointer", subject=f"generation {generation}",
         reason=f"generation {state.generation} stays for rollback" if state.generation else "the first generation",
@@ -210,7 +222,9 @@ def _wrong_target(lock: Lock, machine: Machine) -> Finding:
         evidence=(Evidence(f"lock of {lock.profile}", lock.target), Evidence("this machine", machine.target)),
         remedies=(
             Remedy(f"Apply it on a {lock.target} machine; the lock is ready for it."),
-            Remedy(f"Or add {machine.target} to the profile's targets, if its frameworks exist there, and lock again."),
+            Remedy(
+                f"Or add {machine.target} to the profile's targets, if its frameworks exist there, and lock again."
+            ),
         ),
     )
 
@@ -246,7 +260,10 @@ def _no_interpreter(lock: Lock, machine: Machine, request: Request) -> Finding:
         summary,
         detail=f"Found: {found}.",
         remedies=(
-            Remedy(f"Install CPython {lock.python} (64 bit), then apply again.", f"uv python install {lock.python}"),
+            Remedy(
+                f"Install CPython {lock.python} (64 bit), then apply again.",
+                f"uv python install {lock.python}",
+            ),
             Remedy("Or, with pyenv:", f"pyenv install {lock.python}"),
         ),
     )
@@ -275,7 +292,10 @@ def _no_device(need: Need, machine: Machine) -> Finding:
         detail=f"Accelerators seen: {seen}.",
         evidence=(Evidence("detection", seen),),
         remedies=(
-            Remedy("Prove the software half alone on the CPU (the receipt will say so).", "provision apply PROFILE --device cpu"),
+            Remedy(
+                "Prove the software half alone on the CPU (the receipt will say so).",
+                "provision apply PROFILE --device cpu",
+            ),
             Remedy("See what was detected and where it was read.", "provision detect"),
         ),
     )
@@ -317,13 +337,17 @@ def _disk(lock: Lock, request: Request) -> Iterator[Finding]:
     sizes = _sizes(lock, request)
     if sizes.free is None or sizes.fetch is None:
         return
-    wanted = sizes.fetch + _UNPACKED * sum(a.size or 0 for a in lock.packages if a.sha256 not in request.present)
+    wanted = sizes.fetch + _UNPACKED * sum(
+        a.size or 0 for a in lock.packages if a.sha256 not in request.present
+    )
     if wanted > sizes.free:
         yield Finding(
             "disk-full",
             "error",
             f"About {wanted / 1e9:.1f} GB are needed on disk; {sizes.free / 1e9:.1f} GB are free.",
-            remedies=(Remedy("Free some space, or put the cache on another disk.", "export PROVISION_CACHE=/path"),),
+            remedies=(
+                Remedy("Free some space, or put the cache on another disk.", "export PROVISION_CACHE=/path"),
+            ),
         )
 
 

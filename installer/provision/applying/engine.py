@@ -84,7 +84,11 @@ class _Transaction:
 
     def _open(self) -> None:
         files = self.effects.files
-        for folder in (self.layout.generations, f"{self.layout.state}/records", f"{self.layout.state}/receipts"):
+        for folder in (
+            self.layout.generations,
+            f"{self.layout.state}/records",
+            f"{self.layout.state}/receipts",
+        ):
             files.make_folder(folder)
         if files.stat(f"{self.layout.shared}/.gitignore") is None:
             files.write(f"{self.layout.shared}/.gitignore", "*\n")
@@ -164,7 +168,9 @@ def take_back(files: Files, layout: Layout, generation: int, former: int | None)
 
 
 def write_record(files: Files, layout: Layout, record: Record) -> None:
-    files.write(layout.record(record.generation), json.dumps(asdict(record), ensure_ascii=False, indent=1) + "\n")
+    files.write(
+        layout.record(record.generation), json.dumps(asdict(record), ensure_ascii=False, indent=1) + "\n"
+    )
 
 
 def mark(files: Files, layout: Layout, record: Record, outcome: str) -> None:
@@ -193,7 +199,11 @@ def _stale(plan: Plan) -> Finding:
 
 
 def _does_not_hold(step: Step) -> Finding:
-    return Finding("step-does-not-hold", "error", f"{step.action} {step.subject} ran, but a second look does not find its result.")
+    return Finding(
+        "step-does-not-hold",
+        "error",
+        f"{step.action} {step.subject} ran, but a second look does not find its result.",
+    )
 
 
 def _not_undone(layout: Layout, error: Exception) -> Finding:

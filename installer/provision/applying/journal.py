@@ -44,8 +44,16 @@ class Writer:
     listen: Callable[[Entry], None]
     number: int = 0
 
-    def write(self, phase: Phase, step: str = "", undo: dict[str, Any] | None = None, facts: dict[str, Any] | None = None) -> None:
-        entry = Entry(number=self.number, phase=phase, step=step, time=self.now(), undo=undo or {}, facts=facts or {})
+    def write(
+        self,
+        phase: Phase,
+        step: str = "",
+        undo: dict[str, Any] | None = None,
+        facts: dict[str, Any] | None = None,
+    ) -> None:
+        entry = Entry(
+            number=self.number, phase=phase, step=step, time=self.now(), undo=undo or {}, facts=facts or {}
+        )
         self.files.append(self.path, json.dumps(asdict(entry), ensure_ascii=False))
         self.number += 1
         self.listen(entry)

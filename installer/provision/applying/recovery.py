@@ -74,7 +74,9 @@ def rollback(files: Files, state: EnvState, to: int | None, now: str) -> int:
 
 
 def _previous(state: EnvState) -> int | None:
-    return max((n for n in state.generations if state.generation is None or n < state.generation), default=None)
+    return max(
+        (n for n in state.generations if state.generation is None or n < state.generation), default=None
+    )
 
 
 def _no_generation(state: EnvState, number: int | None) -> Finding:

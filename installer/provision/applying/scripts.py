@@ -19,7 +19,9 @@ from provision.prefix import site_packages
 def redirect(files: Files, generation: str, environment: str) -> int:
     """Rewrite the scripts of a generation and the RECORD lines that state their hashes. Returns how many."""
     changed: dict[str, tuple[str, int]] = {}
-    folder = str(PurePath(generation) / ("Scripts" if files.stat(str(PurePath(generation) / "Scripts")) else "bin"))
+    folder = str(
+        PurePath(generation) / ("Scripts" if files.stat(str(PurePath(generation) / "Scripts")) else "bin")
+    )
     for name in files.listdir(folder):
         path = str(PurePath(folder) / name)
         text = _script(files, path)
@@ -71,5 +73,3 @@ def _mend_record(text: str, folder: str, changed: dict[str, tuple[str, int]]) ->
             row = [row[0], changed[path.name][0], str(changed[path.name][1])]
         writer.writerow(row)
     return out.getvalue()
-
-

@@ -59,7 +59,11 @@ class FetchInterpreter:
 class CreateEnvironment:
     def do(self, context: Context, steps: Sequence[Step]) -> None:
         python = steps[0].args["python"] or context.python
-        prompt = PurePath(context.layout.environment).name if context.lock.path == ".venv" else context.lock.profile
+        prompt = (
+            PurePath(context.layout.environment).name
+            if context.lock.path == ".venv"
+            else context.lock.profile
+        )
         context.effects.installer.create(context.folder, python, prompt, context.lock.pip)
 
     def holds(self, context: Context, steps: Sequence[Step]) -> bool:
@@ -106,7 +110,9 @@ class BuildPackages:
 
 def python_of(context: Context) -> str:
     windows = PurePath(context.folder) / "Scripts" / "python.exe"
-    return str(windows if context.lock.target.startswith("windows") else PurePath(context.folder) / "bin" / "python")
+    return str(
+        windows if context.lock.target.startswith("windows") else PurePath(context.folder) / "bin" / "python"
+    )
 
 
 class InstallPackages:
@@ -148,7 +154,9 @@ def info_key(folder: str) -> tuple[str, str]:
 def _not_installed(missing: Sequence[str], unwanted: Sequence[str]) -> Finding:
     parts = [f"missing after the install: {', '.join(missing)}"] if missing else []
     parts += [f"there although it must be absent: {', '.join(unwanted)}"] if unwanted else []
-    return Finding("install-incomplete", "error", f"The new generation is not what the lock says; {'; '.join(parts)}.")
+    return Finding(
+        "install-incomplete", "error", f"The new generation is not what the lock says; {'; '.join(parts)}."
+    )
 
 
 class Prove:
@@ -162,7 +170,9 @@ class Prove:
 class Switch:
     def do(self, context: Context, steps: Sequence[Step]) -> None:
         context.effects.files.point(context.layout.environment, context.folder)
-        context.effects.reporter.stage("Switched", f"{context.layout.environment} -> generation {context.plan.generation}")
+        context.effects.reporter.stage(
+            "Switched", f"{context.layout.environment} -> generation {context.plan.generation}"
+        )
 
     def holds(self, context: Context, steps: Sequence[Step]) -> bool:
         return context.effects.files.pointed(context.layout.environment) == context.folder

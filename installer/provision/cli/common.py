@@ -15,7 +15,9 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 def json_option(function: F) -> F:
-    return click.option("--json", "as_json", is_flag=True, help="One JSON document on stdout, all else on stderr.")(function)
+    return click.option(
+        "--json", "as_json", is_flag=True, help="One JSON document on stdout, all else on stderr."
+    )(function)
 
 
 def quiet_option(function: F) -> F:
@@ -59,7 +61,9 @@ def profile_argument(required: bool = True) -> Callable[[F], F]:
     return click.argument("profile", required=required, shell_complete=complete_profiles)
 
 
-def make_session(*, quiet: bool, as_json: bool, offline: bool = False, machine_file: Path | None = None) -> Session:
+def make_session(
+    *, quiet: bool, as_json: bool, offline: bool = False, machine_file: Path | None = None
+) -> Session:
     from provision.cli.progress import HumanReporter
 
     session = Session(offline=offline, machine_file=machine_file, reporter=HumanReporter(quiet=quiet))

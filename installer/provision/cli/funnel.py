@@ -44,7 +44,9 @@ def _own(arguments: Sequence[str]) -> Sequence[str]:
     return words[: words.index("--")] if "--" in words else words
 
 
-def _report(findings: Sequence[Finding], code: int, as_json: bool, document: dict[str, object] | None = None) -> int:
+def _report(
+    findings: Sequence[Finding], code: int, as_json: bool, document: dict[str, object] | None = None
+) -> int:
     from provision.cli.rendering import print_findings, print_json
 
     try:
@@ -60,7 +62,9 @@ def _report(findings: Sequence[Finding], code: int, as_json: bool, document: dic
 def _usage(error: click.ClickException) -> Finding:
     context = getattr(error, "ctx", None)
     path = context.command_path if context else "provision"
-    return Finding("usage", "error", error.format_message(), remedies=(Remedy("See what it takes.", f"{path} --help"),))
+    return Finding(
+        "usage", "error", error.format_message(), remedies=(Remedy("See what it takes.", f"{path} --help"),)
+    )
 
 
 def _interrupted() -> Finding:
@@ -86,7 +90,9 @@ def _write_traceback() -> str | None:
     if os.environ.get("PROVISION_DEBUG"):
         traceback.print_exc()
     try:
-        with tempfile.NamedTemporaryFile("w", prefix="provision-bug-", suffix=".txt", delete=False, encoding="utf-8") as file:
+        with tempfile.NamedTemporaryFile(
+            "w", prefix="provision-bug-", suffix=".txt", delete=False, encoding="utf-8"
+        ) as file:
             traceback.print_exc(file=file)
             return file.name
     except OSError:

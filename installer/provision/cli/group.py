@@ -48,7 +48,9 @@ def _no_verb(word: str) -> str:
     import difflib
 
     near = difflib.get_close_matches(word, VERBS, 1)
-    return f"There is no verb '{word}'." + (f" Did you mean '{near[0]}'?" if near else " See provision --help.")
+    return f"There is no verb '{word}'." + (
+        f" Did you mean '{near[0]}'?" if near else " See provision --help."
+    )
 
 
 @click.group(
@@ -59,7 +61,14 @@ def _no_verb(word: str) -> str:
     epilog="Exit codes: 0 done or nothing to do, 1 findings, 2 usage or bad profile, 3 unsatisfiable, 4 lock, "
     "5 blocked, 6 failed and rolled back, 7 rollback incomplete, 70 a bug of provision, 130 interrupted.",
 )
-@click.version_option(None, "-V", "--version", package_name="dl-provision", prog_name="provision", message="%(prog)s %(version)s")
+@click.version_option(
+    None,
+    "-V",
+    "--version",
+    package_name="dl-provision",
+    prog_name="provision",
+    message="%(prog)s %(version)s",
+)
 def command() -> None:
     """A hardware profile becomes a deep-learning environment that is proven to train.
 

@@ -36,10 +36,21 @@ class HumanReporter:
                 say(f"  {pad(title, 13)}{size(total)}", err=True)
             return
         from rich.console import Console
-        from rich.progress import BarColumn, DownloadColumn, Progress, SpinnerColumn, TextColumn, TransferSpeedColumn
+        from rich.progress import (
+            BarColumn,
+            DownloadColumn,
+            Progress,
+            SpinnerColumn,
+            TextColumn,
+            TransferSpeedColumn,
+        )
         from rich.progress import TimeRemainingColumn as Remaining
 
-        bytes_columns = (BarColumn(), DownloadColumn(), TransferSpeedColumn(), Remaining()) if total else (SpinnerColumn(),)
+        bytes_columns = (
+            (BarColumn(), DownloadColumn(), TransferSpeedColumn(), Remaining())
+            if total
+            else (SpinnerColumn(),)
+        )
         text = TextColumn(f"  {pad(title, 12)}")
         self._bar = Progress(text, *bytes_columns, console=Console(stderr=True), transient=True)
         self._task = self._bar.add_task(title, total=total)

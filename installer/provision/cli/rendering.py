@@ -48,7 +48,10 @@ def finding_lines(finding: Finding, stream: TextIO) -> list[str]:
     head = paint(finding.severity, stream, fg=_COLOURS[finding.severity], bold=True)
     lines = [f"{head}: {finding.summary}  {paint(f'[{finding.code}]', stream, dim=True)}"]
     lines += [f"    {line}" for line in finding.detail.splitlines()]
-    lines += [_labelled("evidence" if i == 0 else "", f"{e.source}: {e.text}" if e.text else e.source) for i, e in enumerate(finding.evidence[:4])]
+    lines += [
+        _labelled("evidence" if i == 0 else "", f"{e.source}: {e.text}" if e.text else e.source)
+        for i, e in enumerate(finding.evidence[:4])
+    ]
     for number, remedy in enumerate(finding.remedies):
         label = ("try" if len(finding.remedies) == 1 else "ways out") if number == 0 else ""
         count = "" if len(finding.remedies) == 1 else f"{number + 1}  "
@@ -68,7 +71,9 @@ def row(label: str, text: str) -> str:
 
 def width(text: str) -> int:
     """Columns on a terminal: wide characters take two, combining ones none."""
-    return sum(0 if unicodedata.combining(c) else 2 if unicodedata.east_asian_width(c) in "WF" else 1 for c in text)
+    return sum(
+        0 if unicodedata.combining(c) else 2 if unicodedata.east_asian_width(c) in "WF" else 1 for c in text
+    )
 
 
 def pad(text: str, columns: int) -> str:

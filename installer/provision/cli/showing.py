@@ -30,7 +30,9 @@ def shown(path: str | Path) -> str:
 
 def show_plan(prepared: Prepared) -> None:
     plan, lock = prepared.plan, prepared.lock
-    say(f"{paint(plan.profile, bold=True)} · {plan.target} · Python {plan.python}    lock {plan.lock[:6]} ({shown(prepared.lock_path)})")
+    say(
+        f"{paint(plan.profile, bold=True)} · {plan.target} · Python {plan.python}    lock {plan.lock[:6]} ({shown(prepared.lock_path)})"
+    )
     say()
     _show_stack(lock)
     if plan.steps:
@@ -55,7 +57,11 @@ def _show_stack(lock: Lock) -> None:
     chosen = [c for axis in _AXES for c in lock.stack if c.axis == axis]
     if chosen:
         say(row("stack", "   ".join(_choice(c.axis, c.value) for c in chosen)))
-        levels = [f"{c.axis}: {_CONFIDENCE[c.confidence]} ({c.because})" for c in chosen if c.axis in lock.frameworks]
+        levels = [
+            f"{c.axis}: {_CONFIDENCE[c.confidence]} ({c.because})"
+            for c in chosen
+            if c.axis in lock.frameworks
+        ]
         say(row("confidence", " · ".join(levels)))
     needs = [f"{n.what} {n.value}" for n in lock.needs]
     if needs:
@@ -73,9 +79,14 @@ def _choice(axis: str, value: str) -> str:
 
 def _step_lines(plan: Plan) -> list[str]:
     lines = []
-    by = {a: [s for s in plan.steps if s.action == a] for a in ("create", "fetch", "build", "install", "prove", "switch")}
+    by = {
+        a: [s for s in plan.steps if s.action == a]
+        for a in ("create", "fetch", "build", "install", "prove", "switch")
+    }
     for step in by["create"]:
-        lines.append(_step("+", "create", f"{shown(plan.environment)}  {step.subject}, Python {step.args['version']}"))
+        lines.append(
+            _step("+", "create", f"{shown(plan.environment)}  {step.subject}, Python {step.args['version']}")
+        )
     for step in (s for s in by["fetch"] if s.kind == "interpreter"):
         lines.append(_step("+", "fetch", step.subject))
     if by["build"]:
@@ -84,7 +95,13 @@ def _step_lines(plan: Plan) -> list[str]:
         lines.append(_step("+", "install", f"{len(by['install'])} packages    {_sizes(plan)}"))
     if by["prove"]:
         jobs = ", ".join(s.subject for s in by["prove"])
-        lines.append(_step(">", "prove", f"{jobs}: {by['prove'][0].reason.removeprefix('level ')} on {by['prove'][0].args['device']}"))
+        lines.append(
+            _step(
+                ">",
+                "prove",
+                f"{jobs}: {by['prove'][0].reason.removeprefix('level ')} on {by['prove'][0].args['device']}",
+            )
+        )
     for step in by["switch"]:
         lines.append(_step(">", "switch", f"{shown(plan.environment)} -> {step.subject}   ({step.reason})"))
     return lines
@@ -115,7 +132,9 @@ def _show_held(lock: Lock) -> None:
 def show_receipt(receipt: Receipt) -> None:
     """One line a job, then what it proves."""
     for job in receipt.jobs:
-        say(f"  {paint('Proved' if job.verdict == 'passed' else 'Failed', fg='green' if job.verdict == 'passed' else 'red'):<13}     {job_line(job)}")
+        say(
+            f"  {paint('Proved' if job.verdict == 'passed' else 'Failed', fg='green' if job.verdict == 'passed' else 'red'):<13}     {job_line(job)}"
+        )
 
 
 def job_line(job: JobResult) -> str:
@@ -137,12 +156,16 @@ def show_outcome(prepared: Prepared, outcome: Outcome, quiet: bool) -> None:
         return
     plan = prepared.plan
     if outcome.outcome == "unchanged":
-        say(f"Nothing to do: {shown(plan.environment)} is generation {plan.generation} of {plan.profile}, as proven.")
+        say(
+            f"Nothing to do: {shown(plan.environment)} is generation {plan.generation} of {plan.profile}, as proven."
+        )
         return
     assert outcome.generation is not None
     if outcome.receipt:
         say()
-        say(f"{paint('Verdict: ' + outcome.receipt.verdict, fg='green', bold=True)}. {outcome.receipt.proves}")
+        say(
+            f"{paint('Verdict: ' + outcome.receipt.verdict, fg='green', bold=True)}. {outcome.receipt.proves}"
+        )
     receipt = Layout(plan.environment).receipt(outcome.generation)
     say(f"Ready: provision run {shown_reference(prepared)}-- python train.py")
     say(f"       activate: {activation(plan.environment)}     receipt: {shown(receipt)}")
@@ -164,7 +187,10 @@ def _show_failed(prepared: Prepared, outcome: Outcome) -> None:
     state = prepared.state
     where = shown(prepared.plan.environment)
     still = f"{where} is still generation {state.generation}" if state.generation else f"{where} was not made"
-    say(f"{still}: nothing was switched. The new one is kept as generation {outcome.generation} for a look.", err=True)
+    say(
+        f"{still}: nothing was switched. The new one is kept as generation {outcome.generation} for a look.",
+        err=True,
+    )
 
 
 def show_status(state: EnvState) -> None:
@@ -176,7 +202,9 @@ def show_status(state: EnvState) -> None:
     elif state.kind == "broken":
         say(f"{where}   points at generation {state.generation}, which is not there")
     else:
-        say(f"{where}   generation {state.generation} of {max(state.generations)}   {_proven(state)}   {_drift(state)}")
+        say(
+            f"{where}   generation {state.generation} of {max(state.generations)}   {_proven(state)}   {_drift(state)}"
+        )
 
 
 def _proven(state: EnvState) -> str:

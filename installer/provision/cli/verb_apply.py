@@ -7,7 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from provision.cli.common import device_option, environment_option, json_option, profile_argument, quiet_option, world_options
+from provision.cli.common import (
+    device_option,
+    environment_option,
+    json_option,
+    profile_argument,
+    quiet_option,
+    world_options,
+)
 from provision.model.finding import BlockedError, ProvisionError
 
 if TYPE_CHECKING:
@@ -19,7 +26,9 @@ if TYPE_CHECKING:
 @profile_argument()
 @environment_option
 @device_option
-@click.option("--python", metavar="VERSION|PATH", help="Take this Python (3.10, or the path of an interpreter).")
+@click.option(
+    "--python", metavar="VERSION|PATH", help="Take this Python (3.10, or the path of an interpreter)."
+)
 @click.option("--locked", is_flag=True, help="Do not make or change a lock; fail if it is missing or stale.")
 @click.option("--dry-run", is_flag=True, help="The same as `provision plan`.")
 @click.option("-y", "--yes", is_flag=True, help="Do not ask before an existing environment is changed.")
@@ -28,7 +37,9 @@ if TYPE_CHECKING:
 @json_option
 @quiet_option
 @click.pass_context
-def command(ctx: click.Context, profile: str, as_json: bool, quiet: bool, dry_run: bool, **chosen: Any) -> int:
+def command(
+    ctx: click.Context, profile: str, as_json: bool, quiet: bool, dry_run: bool, **chosen: Any
+) -> int:
     """Build the environment of PROFILE (a path or a bundled name) beside the old one, prove it, then switch to it.
 
     A failed or interrupted apply leaves the environment exactly as it was.
@@ -37,9 +48,13 @@ def command(ctx: click.Context, profile: str, as_json: bool, quiet: bool, dry_ru
         from provision.cli.verb_plan import command as plan_command
 
         kept = {k: v for k, v in chosen.items() if k != "yes"}
-        result: int = ctx.invoke(plan_command, profile=profile, as_json=as_json, quiet=quiet, exit_code=False, **kept)
+        result: int = ctx.invoke(
+            plan_command, profile=profile, as_json=as_json, quiet=quiet, exit_code=False, **kept
+        )
         return result
-    if not (chosen["reinstall"] or chosen["python"] or chosen["machine_file"]) and _quick(profile, chosen, as_json, quiet):
+    if not (chosen["reinstall"] or chosen["python"] or chosen["machine_file"]) and _quick(
+        profile, chosen, as_json, quiet
+    ):
         return 0
     return _apply(profile, chosen, as_json, quiet)
 
@@ -71,7 +86,9 @@ def _quick(profile: str, chosen: dict[str, Any], as_json: bool, quiet: bool) -> 
     elif not quiet:
         day = str(found.receipt.get("date", ""))[:10]
         where = shown(found.state.environment)
-        say(f"Nothing to do: {where} is generation {found.state.generation} of {found.profile}, as proven on {day}.")
+        say(
+            f"Nothing to do: {where} is generation {found.state.generation} of {found.profile}, as proven on {day}."
+        )
     return True
 
 

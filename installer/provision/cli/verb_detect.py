@@ -13,8 +13,15 @@ if TYPE_CHECKING:
     from provision.model.machine import Machine
 
 
-@click.command("detect", short_help="Show this machine: hardware, drivers, Pythons, each with where it was read.")
-@click.option("--save", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE", help="Write the facts to a file for --machine.")
+@click.command(
+    "detect", short_help="Show this machine: hardware, drivers, Pythons, each with where it was read."
+)
+@click.option(
+    "--save",
+    type=click.Path(dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="Write the facts to a file for --machine.",
+)
 @json_option
 def command(as_json: bool, save: Path | None) -> int:
     """Show what provision knows of this computer and where each fact was read."""
@@ -26,7 +33,9 @@ def command(as_json: bool, save: Path | None) -> int:
     if save is not None:
         save.write_text(dump_yaml(machine), encoding="utf-8", newline="\n")
     if as_json:
-        print_json({**to_json(machine), "target": machine.target, "findings": [f.to_json() for f in findings]})
+        print_json(
+            {**to_json(machine), "target": machine.target, "findings": [f.to_json() for f in findings]}
+        )
         return 0
     _show(machine)
     print_findings(findings)
@@ -37,12 +46,23 @@ def _show(machine: Machine) -> None:
     from provision.cli.rendering import say, size, table
 
     rows = [
-        ("system", f"{machine.os_version or machine.os} ({machine.target})", machine.evidence.get("os_version", "")),
+        (
+            "system",
+            f"{machine.os_version or machine.os} ({machine.target})",
+            machine.evidence.get("os_version", ""),
+        ),
         ("libc", machine.libc, machine.evidence.get("libc", "")),
         ("cpu", machine.cpu, machine.evidence.get("cpu", "")),
-        ("cpu flags", ", ".join(f for f in ("avx", "avx2", "avx512f", "fma") if f in machine.cpu_flags), machine.evidence.get("cpu_flags", "")),
+        (
+            "cpu flags",
+            ", ".join(f for f in ("avx", "avx2", "avx512f", "fma") if f in machine.cpu_flags),
+            machine.evidence.get("cpu_flags", ""),
+        ),
         ("memory", size(machine.memory), machine.evidence.get("memory", "")),
-        *((f"driver {vendor}", version, machine.evidence.get(f"drivers.{vendor}", "")) for vendor, version in machine.drivers.items()),
+        *(
+            (f"driver {vendor}", version, machine.evidence.get(f"drivers.{vendor}", ""))
+            for vendor, version in machine.drivers.items()
+        ),
         *(("accelerator", f"{d.vendor} {d.name} {d.capability}".strip(), d.source) for d in machine.devices),
         *(("python", f"{p.version}  {p.path}", p.source) for p in machine.pythons),
     ]

@@ -18,14 +18,20 @@ if TYPE_CHECKING:
 @click.command("lock", short_help="Pin the stack: every file with its hash, for each target and Python.")
 @click.argument("profiles", nargs=-1, shell_complete=complete_profiles)
 @click.option("--all", "every", is_flag=True, help="Every profile in the folder profiles/.")
-@click.option("--check", is_flag=True, help="Only say whether the locks match their profiles (exit 4 if not).")
+@click.option(
+    "--check", is_flag=True, help="Only say whether the locks match their profiles (exit 4 if not)."
+)
 @click.option("--upgrade", is_flag=True, help="Take the newest versions, not those of the former lock.")
-@click.option("--target", "targets", multiple=True, help="Only this target (linux-x86_64, windows-x86_64, ...).")
+@click.option(
+    "--target", "targets", multiple=True, help="Only this target (linux-x86_64, windows-x86_64, ...)."
+)
 @click.option("--python", "pythons", multiple=True, help="Only this Python (3.10).")
 @click.option("--offline", is_flag=True, help="Use caches only, no network.")
 @json_option
 @quiet_option
-def command(profiles: tuple[str, ...], every: bool, check: bool, as_json: bool, quiet: bool, **chosen: Any) -> int:
+def command(
+    profiles: tuple[str, ...], every: bool, check: bool, as_json: bool, quiet: bool, **chosen: Any
+) -> int:
     """Lock PROFILES: one file for each target and Python, beside the profile in locks/, to be committed."""
     from provision.cli.common import make_session
     from provision.pipeline.profiles import read
@@ -43,7 +49,9 @@ def _references(profiles: tuple[str, ...], every: bool, session: Session) -> lis
     if every:
         return [str(p) for p in sorted((session.folder / "profiles").glob("*.yaml"))]
     if not profiles:
-        raise UsageError(Finding("usage", "error", "Name a profile, or --all for every profile in profiles/."))
+        raise UsageError(
+            Finding("usage", "error", "Name a profile, or --all for every profile in profiles/.")
+        )
     return list(profiles)
 
 
@@ -74,7 +82,12 @@ def _report(done: list[Locked], as_json: bool, quiet: bool) -> int:
 
     failed = [locked for locked in done if locked.status == "failed"]
     if as_json:
-        print_json({"locks": [_as_json(d) for d in done], "findings": [f.to_json() for d in failed for f in d.findings]})
+        print_json(
+            {
+                "locks": [_as_json(d) for d in done],
+                "findings": [f.to_json() for d in failed for f in d.findings],
+            }
+        )
         return UnsatisfiableError.exit_code if failed else 0
     if not quiet:
         _show(done)
@@ -103,7 +116,14 @@ def _show(done: list[Locked]) -> None:
     from provision.cli.showing import shown
 
     rows = [
-        (d.status, d.profile, d.target, f"Python {d.python}", f"{len(d.lock.packages)} packages" if d.lock else "", shown(d.path))
+        (
+            d.status,
+            d.profile,
+            d.target,
+            f"Python {d.python}",
+            f"{len(d.lock.packages)} packages" if d.lock else "",
+            shown(d.path),
+        )
         for d in done
     ]
     for line in table(rows):

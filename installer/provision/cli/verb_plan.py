@@ -6,14 +6,23 @@ from typing import Any
 
 import click
 
-from provision.cli.common import device_option, environment_option, json_option, profile_argument, quiet_option, world_options
+from provision.cli.common import (
+    device_option,
+    environment_option,
+    json_option,
+    profile_argument,
+    quiet_option,
+    world_options,
+)
 
 
 @click.command("plan", short_help="Show what apply would do. Changes nothing.")
 @profile_argument()
 @environment_option
 @device_option
-@click.option("--python", metavar="VERSION|PATH", help="Take this Python (3.10, or the path of an interpreter).")
+@click.option(
+    "--python", metavar="VERSION|PATH", help="Take this Python (3.10, or the path of an interpreter)."
+)
 @click.option("--locked", is_flag=True, help="Do not make or change a lock; fail if it is missing or stale.")
 @click.option("--reinstall", is_flag=True, help="Plan a new generation even if nothing has changed.")
 @click.option("--exit-code", is_flag=True, help="Exit 2 if there is something to do.")

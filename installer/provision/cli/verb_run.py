@@ -8,7 +8,7 @@ import subprocess
 
 import click
 
-from provision.cli.common import environment_option, profile_argument
+from provision.cli.common import environment_option
 from provision.model.finding import Finding, Remedy, UsageError
 
 
@@ -30,7 +30,9 @@ def command(ctx: click.Context, words: tuple[str, ...], environment: str | None)
     program = shutil.which(arguments[0], path=variables["PATH"])
     if program is None:
         raise UsageError(
-            Finding("no-such-command", "error", f"{arguments[0]} is neither in {state.environment} nor on PATH.")
+            Finding(
+                "no-such-command", "error", f"{arguments[0]} is neither in {state.environment} nor on PATH."
+            )
         )
     if os.name != "nt":
         os.execve(program, list(arguments), variables)  # noqa: S606

@@ -7,7 +7,13 @@ from typing import Any
 
 import click
 
-from provision.cli.common import device_option, environment_option, json_option, profile_argument, quiet_option
+from provision.cli.common import (
+    device_option,
+    environment_option,
+    json_option,
+    profile_argument,
+    quiet_option,
+)
 
 
 @click.command("verify", short_help="Prove an environment again: its smoke jobs train on the device.")
@@ -16,7 +22,9 @@ from provision.cli.common import device_option, environment_option, json_option,
 @device_option
 @json_option
 @quiet_option
-def command(profile: str | None, as_json: bool, quiet: bool, machine_file: Path | None = None, **chosen: Any) -> int:
+def command(
+    profile: str | None, as_json: bool, quiet: bool, machine_file: Path | None = None, **chosen: Any
+) -> int:
     """Run the smoke jobs of the environment that PROFILE (or the only one of this folder) names; exit 1 if one fails."""
     from provision.cli.common import make_session
     from provision.cli.rendering import print_findings, print_json, say

@@ -13,9 +13,13 @@ from provision.locking.tags import platforms
 from provision.model.finding import Evidence, Finding, Remedy
 from provision.ports import Catalog, CatalogFailure, ClosureRequest, Release
 
-_NO_VERSION = re.compile(r"there (?:is|are) no versions? of (?P<name>[\w.-]+?)(?P<spec>[=<>!~]=?[^\s,]+(?:,[^\s]+)?)\s")
+_NO_VERSION = re.compile(
+    r"there (?:is|are) no versions? of (?P<name>[\w.-]+?)(?P<spec>[=<>!~]=?[^\s,]+(?:,[^\s]+)?)\s"
+)
 _ONLY_VERSIONS = re.compile(r"only (?P<name>[\w.-]+?)(?P<spec>[=<>!~]=?\S+) (?:is|are) available")
-_NO_NAME = re.compile(r"(?P<name>[\w.-]+) was not found in the (?:package registry|provided package locations)")
+_NO_NAME = re.compile(
+    r"(?P<name>[\w.-]+) was not found in the (?:package registry|provided package locations)"
+)
 _NO_TAG = re.compile(r"(?P<name>[\w.-]+?)==(?P<version>\S+) has no (?:wheels with a matching|usable wheels)")
 _PAIR = re.compile(
     r"(?P<name>[\w.-]+(?:\[[\w,.-]+\])?(?:[=<>~!]=?[^\s]+)?) depends on (?P<what>[\w.-]+(?:\[[\w,.-]+\])?(?:\{.*?\})?"
@@ -59,12 +63,20 @@ def _unreachable(failure: CatalogFailure, request: ClosureRequest) -> Finding:
     match = _URL.search(failure.text)
     url = match["url"] if match else ""
     index = next((i.name for i in request.indexes if url.startswith(i.url.rstrip("/"))), None)
-    name = f"the index {index!r} of the profile" if index else "the default index" if not url else f"the index of {_host(url)}"
+    name = (
+        f"the index {index!r} of the profile"
+        if index
+        else "the default index"
+        if not url
+        else f"the index of {_host(url)}"
+    )
     return Finding(
         "index-unreachable",
         "error",
         f"{name} cannot be reached, so nothing can be locked.",
-        detail=f"It must serve {', '.join(i for x in request.indexes if x.name == index for i in x.packages)}." if index else "",
+        detail=f"It must serve {', '.join(i for x in request.indexes if x.name == index for i in x.packages)}."
+        if index
+        else "",
         evidence=_resolver_says(_one_line(failure.text)),
         remedies=(
             Remedy("Check the network and the proxy (HTTPS_PROXY), then try again."),
@@ -82,7 +94,9 @@ def _host(url: str) -> str:
 
 def _no_such_package(name: str, names: Sequence[tuple[str, str]], text: str) -> Finding:
     known = dict(names)
-    instead = known.get(name) or next(iter(difflib.get_close_matches(name, list(known.values()), 1, 0.85)), "")
+    instead = known.get(name) or next(
+        iter(difflib.get_close_matches(name, list(known.values()), 1, 0.85)), ""
+    )
     return Finding(
         "no-such-package",
         "error",
@@ -151,13 +165,15 @@ def _no_tag(match: re.Match[str], request: ClosureRequest, catalog: Catalog, tex
     elsewhere = sorted(set(_pythons(version, releases, None)), key=Version)
     summary = f"{name} {version} has no wheel for Python {request.python} on {request.target}"
     if pythons:
-        ways = Remedy(f"Use Python {' or '.join(pythons)} (python: \"{pythons[-1]}\" in the profile).")
+        ways = Remedy(f'Use Python {" or ".join(pythons)} (python: "{pythons[-1]}" in the profile).')
         return Finding(
             "no-wheel-for-python", "error", f"{summary}; there it exists for Python {', '.join(pythons)}.",
             evidence=_resolver_says(text), remedies=(ways,),
         )  # fmt: skip
     detail = f"It has wheels for Python {', '.join(elsewhere)} on other platforms." if elsewhere else ""
-    return Finding("no-wheel-for-platform", "error", f"{summary}.", detail=detail, evidence=_resolver_says(text))
+    return Finding(
+        "no-wheel-for-platform", "error", f"{summary}.", detail=detail, evidence=_resolver_says(text)
+    )
 
 
 def _pythons(version: str, releases: Sequence[Release], target: str | None) -> Iterable[str]:

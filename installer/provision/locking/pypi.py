@@ -60,7 +60,10 @@ def _imports(profile: Profile) -> tuple[str, ...]:
 
 
 def _request(stack: Stack, profile: Profile, keep: Lock | None, extra: Sequence[str] = ()) -> ClosureRequest:
-    by_kind = {kind: tuple(p.requirement for p in stack.patches if p.kind == kind) for kind in ("constraint", "override", "add")}
+    by_kind = {
+        kind: tuple(p.requirement for p in stack.patches if p.kind == kind)
+        for kind in ("constraint", "override", "add")
+    }
     return ClosureRequest(
         requirements=(*stack.requirements, *by_kind["add"], *extra),
         constraints=by_kind["constraint"],
@@ -85,7 +88,9 @@ def _close(
     return _ask(_request(stack, profile, keep, slipped), catalog, names) if slipped else closure
 
 
-def _ask(request: ClosureRequest, catalog: Catalog, names: Sequence[tuple[str, str]]) -> tuple[ClosedPackage, ...]:
+def _ask(
+    request: ClosureRequest, catalog: Catalog, names: Sequence[tuple[str, str]]
+) -> tuple[ClosedPackage, ...]:
     answer = catalog.close(request)
     if isinstance(answer, CatalogFailure):
         raise UnsatisfiableError(closure_findings(answer, request, catalog, names))
@@ -94,7 +99,9 @@ def _ask(request: ClosureRequest, catalog: Catalog, names: Sequence[tuple[str, s
 
 def _artifact(package: ClosedPackage, stack: Stack) -> Artifact:
     """The best wheel for the target, else the sdist."""
-    ranked = [(found, w) for w in package.wheels if (found := rank(w.name, stack.python, stack.target)) is not None]
+    ranked = [
+        (found, w) for w in package.wheels if (found := rank(w.name, stack.python, stack.target)) is not None
+    ]
     chosen = min(ranked, key=lambda pair: (pair[0], pair[1].name))[1] if ranked else package.sdist
     if chosen is None or chosen.sha256 is None:
         raise UnsatisfiableError(_no_file(package, stack, chosen is not None))
@@ -116,10 +123,14 @@ def _no_file(package: ClosedPackage, stack: Stack, listed: bool) -> Finding:
             "no-hash",
             "error",
             f"{what} has no SHA-256 on the index {package.index!r}, and a lock without a hash is not written.",
-            remedies=(Remedy("Map the index to a mirror that states hashes, or to a folder that holds the file."),),
+            remedies=(
+                Remedy("Map the index to a mirror that states hashes, or to a folder that holds the file."),
+            ),
         )
     return Finding(
-        "no-wheel", "error", f"{what} has no file for Python {stack.python} on {stack.target} in {package.index!r}."
+        "no-wheel",
+        "error",
+        f"{what} has no file for Python {stack.python} on {stack.target} in {package.index!r}.",
     )
 
 
@@ -134,7 +145,9 @@ def _build_packages(
     sdists = {a.name for a in packages if a.kind == "sdist"}
     if not sdists:
         return ()
-    wanted = {req for p in closure if canonicalize_name(p.name) in sdists for req in catalog.build_requires(p)}
+    wanted = {
+        req for p in closure if canonicalize_name(p.name) in sdists for req in catalog.build_requires(p)
+    }
     request = ClosureRequest(requirements=tuple(sorted(wanted)), python=stack.python, target=stack.target)
     return tuple(sorted((_artifact(p, stack) for p in _ask(request, catalog, names)), key=lambda a: a.name))
 

@@ -101,7 +101,9 @@ def _choose_python(source: Source, session: Session, target: str, options: Optio
 def _version_at(path: str, session: Session) -> str:
     found = next((p.version for p in session.machine.pythons if p.path == path), None)
     if found is None:
-        raise UsageError(Finding("no-such-interpreter", "error", f"{path} is not a Python that was found on this machine."))
+        raise UsageError(
+            Finding("no-such-interpreter", "error", f"{path} is not a Python that was found on this machine.")
+        )
     return found
 
 
@@ -139,7 +141,11 @@ def _lock_for(
 
 
 def _no_lock(source: Source, target: str, python: str, path: Path | None, because: str) -> Finding:
-    what = f"{path}: {because}" if path else f"{source.profile.name} has no lock for {target} with Python {python}"
+    what = (
+        f"{path}: {because}"
+        if path
+        else f"{source.profile.name} has no lock for {target} with Python {python}"
+    )
     return Finding(
         "lock-stale" if path else "lock-missing",
         "error",
@@ -237,7 +243,9 @@ def _recover(layout: Layout, session: Session) -> Recovered | None:
     done = recover(session.files, layout.environment, session.now())
     if done is not None:
         what = "taken back" if done.what == "undone" else "completed"
-        session.reporter.stage("Recovered", f"an interrupted apply of generation {done.generation} was {what}")
+        session.reporter.stage(
+            "Recovered", f"an interrupted apply of generation {done.generation} was {what}"
+        )
     return done
 
 
@@ -250,14 +258,22 @@ def _effects(prepared: Prepared, session: Session, options: Options) -> Effects:
         installer=session.installer,
         reporter=session.reporter,
         now=session.now,
-        prove=lambda folder, generation: prove(prepared.lock, prepared.plan.lock, folder, generation, session, options),
+        prove=lambda folder, generation: prove(
+            prepared.lock, prepared.plan.lock, folder, generation, session, options
+        ),
         fetch_python=fetch_python,
         inputs=prepared.inputs,
     )
 
 
 def prove(
-    made: Lock, digest: str, folder: str, generation: int, session: Session, options: Options, environment: str | None = None
+    made: Lock,
+    digest: str,
+    folder: str,
+    generation: int,
+    session: Session,
+    options: Options,
+    environment: str | None = None,
 ) -> Receipt:
     """Run the smoke jobs in an environment, judge them, write the receipt."""
     from provision.verifying.proving import prove as run_jobs
@@ -292,7 +308,9 @@ def machine_summary(machine: Machine) -> dict[str, Any]:
         "libc": machine.libc,
         "cpu": machine.cpu,
         "drivers": dict(machine.drivers),
-        "devices": [{"vendor": d.vendor, "name": d.name, "capability": d.capability} for d in machine.devices],
+        "devices": [
+            {"vendor": d.vendor, "name": d.name, "capability": d.capability} for d in machine.devices
+        ],
     }
 
 
@@ -364,7 +382,12 @@ def _must_be_ours(state: EnvState) -> None:
         "broken": f"{state.environment} points at generation {state.generation}, which is not there.",
     }[state.kind]
     raise CheckFailed(
-        Finding(f"environment-{state.kind}", "error", text, remedies=(Remedy("Make it.", "provision apply PROFILE"),))
+        Finding(
+            f"environment-{state.kind}",
+            "error",
+            text,
+            remedies=(Remedy("Make it.", "provision apply PROFILE"),),
+        )
     )
 
 

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Literal
 
 from provision.documents import dump_yaml, read_lock
-from provision.loading import profile_digest
 from provision.knowledge import Knowledge
+from provision.loading import profile_digest
 from provision.locking.pypi import lock as close_stack
 from provision.model.finding import Finding, LockError, ProvisionError, Remedy, UnsatisfiableError
 from provision.model.lock import Digests, Lock
@@ -63,7 +63,9 @@ def targets_of(profile: Profile, session: Session) -> tuple[str, ...]:
     return tuple(profile.targets) or (session.host_target(),)
 
 
-def combinations(profile: Profile, session: Session, targets: Sequence[str] = ()) -> tuple[tuple[str, str], ...]:
+def combinations(
+    profile: Profile, session: Session, targets: Sequence[str] = ()
+) -> tuple[tuple[str, str], ...]:
     """Every (target, Python) that a profile is to be locked for. Raises UnsatisfiableError if a target has none."""
     pairs: list[tuple[str, str]] = []
     for target in targets or targets_of(profile, session):
@@ -92,7 +94,12 @@ def lock_pair(source: Source, session: Session, target: str, python: str, upgrad
         made = make_lock(source.profile, target, python, session, None if upgrade else before)
     except ProvisionError as error:
         return Locked(
-            profile=source.profile.name, target=target, python=python, status="failed", path=path, findings=error.findings
+            profile=source.profile.name,
+            target=target,
+            python=python,
+            status="failed",
+            path=path,
+            findings=error.findings,
         )
     text = dump_yaml(made)
     old = path.read_text(encoding="utf-8") if path.is_file() else None
@@ -102,7 +109,13 @@ def lock_pair(source: Source, session: Session, target: str, python: str, upgrad
         status = "written"
         write_text(path, text)
     return Locked(
-        profile=source.profile.name, target=target, python=python, status=status, path=path, lock=made, before=before
+        profile=source.profile.name,
+        target=target,
+        python=python,
+        status=status,
+        path=path,
+        lock=made,
+        before=before,
     )
 
 
@@ -153,7 +166,9 @@ def _refused(stack: Stack, error: UnsatisfiableError) -> Rejected:
     return Rejected(axis="closure", value=identity(stack), because=because, rule="closure")
 
 
-def _lock_stack(stack: Stack, profile: Profile, catalog: Catalog, knowledge: Knowledge, keep: Lock | None) -> Lock:
+def _lock_stack(
+    stack: Stack, profile: Profile, catalog: Catalog, knowledge: Knowledge, keep: Lock | None
+) -> Lock:
     """Close the stack; patches that the closed packages ask for are added, then it is closed again."""
     if keep is not None:
         stack = _patched(stack, [(a.name, a.version) for a in keep.packages], knowledge)

@@ -30,7 +30,9 @@ def file_digest(path: Path) -> str:
     return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
-def unchanged(files: Files, folder: Path, profile: Path, environment: str | None, device: str | None) -> Unchanged | None:
+def unchanged(
+    files: Files, folder: Path, profile: Path, environment: str | None, device: str | None
+) -> Unchanged | None:
     """None means: not sure, look properly."""
     for name in [Path(environment).name] if environment else files.listdir(str(folder / ".provision")):
         path = folder / environment if environment else folder / name

@@ -104,7 +104,9 @@ class Session:
         """`major.minor` -> an interpreter of this machine (not of a machine file), the newest patch release."""
         from provision.world.interpreters import HostInterpreters
 
-        found = sorted(HostInterpreters().find(), key=lambda p: [int(n) for n in p.version.split(".") if n.isdigit()])
+        found = sorted(
+            HostInterpreters().find(), key=lambda p: [int(n) for n in p.version.split(".") if n.isdigit()]
+        )
         return {".".join(p.version.split(".")[:2]): p.path for p in found if p.implementation == "cpython"}
 
     @cached_property
@@ -135,5 +137,3 @@ def as_json(value: Any) -> Any:
     from provision.documents import to_json
 
     return to_json(value)
-
-

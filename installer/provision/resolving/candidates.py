@@ -10,7 +10,7 @@ from packaging.utils import canonicalize_name
 from packaging.version import InvalidVersion, Version
 
 from provision.knowledge import Build, Knowledge
-from provision.model.profile import Framework, Profile
+from provision.model.profile import Framework
 from provision.model.stack import Rejected
 from provision.resolving.wanted import Wanted
 
@@ -25,7 +25,9 @@ def _version(build: Build, framework: Framework, wanted: Wanted) -> str | None:
 
 
 def _distribution(build: Build, framework: Framework, wanted: Wanted) -> str | None:
-    if framework.package is None or canonicalize_name(framework.package) == canonicalize_name(build.distribution):
+    if framework.package is None or canonicalize_name(framework.package) == canonicalize_name(
+        build.distribution
+    ):
         return None
     return f"the profile asks for the distribution {framework.package}"
 
@@ -58,7 +60,11 @@ def _runs_on_cpu(build: Build, framework: Framework, wanted: Wanted) -> bool:
 
 
 def _runtime_version(build: Build, framework: Framework, wanted: Wanted) -> str | None:
-    if not wanted.runtime_version or not build.runtime.version or contains(wanted.runtime_version, build.runtime.version):
+    if (
+        not wanted.runtime_version
+        or not build.runtime.version
+        or contains(wanted.runtime_version, build.runtime.version)
+    ):
         return None
     return f"it is built for {build.runtime.kind} {build.runtime.version}, the profile asks for {wanted.runtime_version}"
 
@@ -96,7 +102,11 @@ def candidates(
         if failed is None:
             kept.append(build)
         else:
-            lost.append(Rejected(axis=name, value=describe(build), because=failed[1], rule=failed[0], source=build.source))
+            lost.append(
+                Rejected(
+                    axis=name, value=describe(build), because=failed[1], rule=failed[0], source=build.source
+                )
+            )
     return tuple(kept), tuple(lost)
 
 
@@ -124,7 +134,9 @@ def unknown_build(name: str, framework: Framework, wanted: Wanted, knowledge: Kn
     It copies what the newest known build of the same runtime and target says, with no claim of being tested.
     """
     pinned = _pin(framework.version)
-    known = [b for b in knowledge.builds(name) if b.runtime.kind == wanted.runtime and b.target == wanted.target]
+    known = [
+        b for b in knowledge.builds(name) if b.runtime.kind == wanted.runtime and b.target == wanted.target
+    ]
     if pinned is None or not known:
         return None
     newest = max(known, key=lambda b: Version(b.version))

@@ -11,7 +11,7 @@ from packaging.version import Version
 from provision.knowledge import Build, Knowledge
 from provision.model.finding import Evidence, Finding, Remedy, UnsatisfiableError
 from provision.model.profile import Profile
-from provision.model.stack import Choice, Confidence, Need, Patch, Rejected, Stack
+from provision.model.stack import Choice, Confidence, Need, Rejected, Stack
 from provision.resolving.candidates import candidates, describe, unknown_build, versions
 from provision.resolving.closure import patches_of, variables_of
 from provision.resolving.wanted import Wanted, python_choices, wanted
@@ -65,7 +65,9 @@ def clash(builds: Sequence[Build]) -> str | None:
     for build in builds:
         if met := distributions & set(build.not_with):
             return f"{build.distribution} and {', '.join(sorted(met))} cannot share an environment"
-    majors = {b.runtime.version.split(".")[0] for b in builds if b.runtime.kind == "cuda" and b.runtime.version}
+    majors = {
+        b.runtime.version.split(".")[0] for b in builds if b.runtime.kind == "cuda" and b.runtime.version
+    }
     if len(majors) > 1:
         return f"one needs CUDA {' and the other CUDA '.join(sorted(majors))}: two CUDA majors in one environment"
     lines = {b.cudnn.split(".")[0] for b in builds if b.cudnn}
@@ -81,9 +83,16 @@ def confidence(build: Build) -> Confidence:
     """tested: the maker's own table names it. compatible: the artifact says so. reported: people do."""
     if build.tested is not None:
         return "tested"
-    return {"artifact": "compatible", "metadata": "compatible", "official-table": "tested", "community": "reported"}[
-        build.evidence
-    ] if build.row else "metadata"  # type: ignore[return-value]
+    return (
+        {
+            "artifact": "compatible",
+            "metadata": "compatible",
+            "official-table": "tested",
+            "community": "reported",
+        }[build.evidence]
+        if build.row
+        else "metadata"
+    )  # type: ignore[return-value]
 
 
 def _preference(combo: Sequence[Build]) -> tuple[object, ...]:
@@ -120,7 +129,9 @@ def _environment(combo: Sequence[Build]) -> dict[str, str]:
 
 
 def _choices(ask: Wanted, combo: Sequence[Build]) -> Iterator[Choice]:
-    yield Choice(axis="python", value=ask.python, because="the profile admits it and every framework has wheels for it")
+    yield Choice(
+        axis="python", value=ask.python, because="the profile admits it and every framework has wheels for it"
+    )
     for build in combo:
         yield Choice(
             axis=build.framework,
@@ -142,7 +153,9 @@ def _because(build: Build, ask: Wanted) -> str:
         return f"a {build.runtime.kind} {build.runtime.version} build, which trains on the CPU where there is no card"
     if build.tested is None:
         return "newest build that fits the profile"
-    pair = f"{build.runtime.kind} {build.tested.runtime}" + (f", cuDNN {build.tested.cudnn}" if build.tested.cudnn else "")
+    pair = f"{build.runtime.kind} {build.tested.runtime}" + (
+        f", cuDNN {build.tested.cudnn}" if build.tested.cudnn else ""
+    )
     return f"its maker tested it with {pair}"
 
 
@@ -150,9 +163,16 @@ def _needs(profile: Profile, combo: Sequence[Build], knowledge: Knowledge) -> It
     for build in combo:
         for what, value in build.needs.items():
             if _concerns(what, build.target):
-                yield Need(what=what, value=value, because=f"{build.distribution} {build.version}", rule=build.row)
+                yield Need(
+                    what=what, value=value, because=f"{build.distribution} {build.version}", rule=build.row
+                )
         if build.glibc and _concerns("glibc", build.target):
-            yield Need(what="glibc", value=f">={build.glibc}", because=f"wheels of {build.distribution}", rule=build.row)
+            yield Need(
+                what="glibc",
+                value=f">={build.glibc}",
+                because=f"wheels of {build.distribution}",
+                rule=build.row,
+            )
     yield from _runtime_needs(profile, combo, knowledge)
 
 
@@ -224,18 +244,22 @@ _TEST_ORDER = tuple((rule, index) for index, (rule) in enumerate(
 
 def _known(name: str, knowledge: Knowledge) -> str:
     known = versions(knowledge.builds(name))
-    return f"Known versions of {name}: {known[0]} to {known[-1]}." if known else f"No build of {name} is known."
+    return (
+        f"Known versions of {name}: {known[0]} to {known[-1]}." if known else f"No build of {name} is known."
+    )
 
 
 def _ways_out(
     name: str, ask: Wanted, lost: Iterable[Rejected], counts: Counter[str], knowledge: Knowledge
 ) -> Iterator[Remedy]:
     if counts.get("python"):
-        fitting = [b for b in knowledge.builds(name) if b.target == ask.target and b.runtime.kind == ask.runtime]
+        fitting = [
+            b for b in knowledge.builds(name) if b.target == ask.target and b.runtime.kind == ask.runtime
+        ]
         named = [b for b in fitting if candidates_version(b, ask)]
         found = sorted({p for b in named for p in b.pythons}, key=Version)
         if found:
-            yield Remedy(f"Use Python {', '.join(found)}: python: \"{found[-1]}\" in the profile.")
+            yield Remedy(f'Use Python {", ".join(found)}: python: "{found[-1]}" in the profile.')
     here = [b for b in knowledge.builds(name) if b.target == ask.target and b.runtime.kind == ask.runtime]
     here = [b for b in here if ask.python in b.pythons]
     if here:

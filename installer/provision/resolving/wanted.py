@@ -17,7 +17,20 @@ _RUNTIMES = {
     "moorethreads": "musa", "biren": "supa", "hygon": "dtk", "metax": "maca", "iluvatar": "corex",
 }  # fmt: skip
 #: Accelerator keys of a profile that name a runtime (the others, such as cudnn, qualify it).
-RUNTIME_KEYS = ("cuda", "directml", "rocm", "xpu", "cann", "neuware", "musa", "supa", "dtk", "maca", "corex", "mps")
+RUNTIME_KEYS = (
+    "cuda",
+    "directml",
+    "rocm",
+    "xpu",
+    "cann",
+    "neuware",
+    "musa",
+    "supa",
+    "dtk",
+    "maca",
+    "corex",
+    "mps",
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,7 +46,9 @@ class Wanted:
 
 
 def wanted(profile: Profile, target: str, python: str) -> Wanted:
-    runtime = next((key for key in RUNTIME_KEYS if key in profile.accelerator), None) or default_runtime(profile, target)
+    runtime = next((key for key in RUNTIME_KEYS if key in profile.accelerator), None) or default_runtime(
+        profile, target
+    )
     return Wanted(
         target=target,
         python=python,
@@ -62,4 +77,6 @@ def specifier(text: str) -> str:
 def python_choices(profile: Profile) -> tuple[str, ...]:
     """`major.minor` of every Python that the profile admits, newest first."""
     wanted_pythons = SpecifierSet(specifier(profile.python))
-    return tuple(p for p in reversed(PYTHONS) if any(wanted_pythons.contains(f"{p}.{micro}") for micro in (0, 13, 99)))
+    return tuple(
+        p for p in reversed(PYTHONS) if any(wanted_pythons.contains(f"{p}.{micro}") for micro in (0, 13, 99))
+    )

@@ -29,7 +29,11 @@ class HostCatalog:
     """
 
     def __init__(
-        self, config: IndexConfig, cache: Path, offline: bool = False, interpreters: Mapping[str, str] | None = None
+        self,
+        config: IndexConfig,
+        cache: Path,
+        offline: bool = False,
+        interpreters: Mapping[str, str] | None = None,
     ) -> None:
         self._config = config
         self._cache = cache
@@ -64,7 +68,13 @@ class HostCatalog:
         if files is None:
             return None
         return tuple(
-            Release(version=v, file=f.name, yanked=f.yanked, requires_python=f.requires_python, uploaded=f.uploaded)
+            Release(
+                version=v,
+                file=f.name,
+                yanked=f.yanked,
+                requires_python=f.requires_python,
+                uploaded=f.uploaded,
+            )
             for f in files
             if (v := version_of(f.name)) is not None
         )

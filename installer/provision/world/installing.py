@@ -28,11 +28,17 @@ class UvInstaller:
 
     def create(self, environment: str, python: str, prompt: str, pip: bool) -> None:
         command = ["venv", "--quiet", "--no-project", "--python", python, "--prompt", prompt]
-        _checked([*command, *(["--seed"] if pip else []), environment], "environment", "The environment cannot be made")
+        _checked(
+            [*command, *(["--seed"] if pip else []), environment],
+            "environment",
+            "The environment cannot be made",
+        )
 
     def build(self, sdist: LocalFile, python: str, tools: Sequence[LocalFile]) -> LocalFile:
         """Built once per source, interpreter version and set of tools, then kept."""
-        key = hashlib.sha256("\n".join([python_tag(python), *sorted(t.artifact.sha256 for t in tools)]).encode())
+        key = hashlib.sha256(
+            "\n".join([python_tag(python), *sorted(t.artifact.sha256 for t in tools)]).encode()
+        )
         out = self._cache / "built" / sdist.artifact.sha256 / key.hexdigest()[:16]
         if not (done := list(out.glob("*.whl"))):
             with tempfile.TemporaryDirectory(prefix="provision-build-") as folder:
@@ -42,12 +48,21 @@ class UvInstaller:
         digest = hashlib.sha256(wheel.read_bytes()).hexdigest()
         return LocalFile(replace(sdist.artifact, file=wheel.name, sha256=digest, kind="wheel"), str(wheel))
 
-    def _build_in(self, folder: Path, sdist: LocalFile, python: str, tools: Sequence[LocalFile], out: Path) -> None:
+    def _build_in(
+        self, folder: Path, sdist: LocalFile, python: str, tools: Sequence[LocalFile], out: Path
+    ) -> None:
         constraints = folder / "constraints.txt"
         constraints.write_text(requirements(tools), encoding="utf-8")
         command = ["build", "--wheel", "--quiet", "--no-config", "--python", python, "--no-index"]
         command += [flag for place in self._shown(tools) for flag in ("--find-links", place)]
-        command += ["--build-constraint", str(constraints), "--require-hashes", "--out-dir", str(folder / "out"), sdist.path]
+        command += [
+            "--build-constraint",
+            str(constraints),
+            "--require-hashes",
+            "--out-dir",
+            str(folder / "out"),
+            sdist.path,
+        ]
         _checked(command, "build", f"{sdist.artifact.file} cannot be built into a wheel")
         out.parent.mkdir(parents=True, exist_ok=True)
         built = next((folder / "out").glob("*.whl"))
@@ -60,7 +75,15 @@ class UvInstaller:
         with tempfile.TemporaryDirectory(prefix="provision-install-") as folder:
             listed = Path(folder, "requirements.txt")
             listed.write_text(requirements(wheels), encoding="utf-8")
-            command = ["pip", "install", "--quiet", "--no-config", "--python", interpreter(environment), "--no-deps"]
+            command = [
+                "pip",
+                "install",
+                "--quiet",
+                "--no-config",
+                "--python",
+                interpreter(environment),
+                "--no-deps",
+            ]
             command += ["--no-index", "--require-hashes", "--requirement", str(listed), "--no-build"]
             command += [flag for place in self._shown(wheels) for flag in ("--find-links", place)]
             if self._link_mode:
@@ -73,7 +96,10 @@ class UvInstaller:
     def _show(self, file: LocalFile) -> Path:
         """A link to the file in the flat folder of its index; two files of one name get folders of their own."""
         name = file.artifact.index or PYPI
-        for folder in (self._cache / "flat" / name, self._cache / "flat" / f"{name}-{file.artifact.sha256[:12]}"):
+        for folder in (
+            self._cache / "flat" / name,
+            self._cache / "flat" / f"{name}-{file.artifact.sha256[:12]}",
+        ):
             folder.mkdir(parents=True, exist_ok=True)
             link = folder / file.artifact.file
             if _same(link, Path(file.path)) or _link(Path(file.path), link):
@@ -113,7 +139,9 @@ def python_tag(python: str) -> str:
 
 
 def requirements(files: Sequence[LocalFile]) -> str:
-    return "".join(f"{f.artifact.name}=={f.artifact.version} --hash=sha256:{f.artifact.sha256}\n" for f in files)
+    return "".join(
+        f"{f.artifact.name}=={f.artifact.version} --hash=sha256:{f.artifact.sha256}\n" for f in files
+    )
 
 
 def managed_python(version: str) -> str | None:

@@ -22,7 +22,9 @@ def hold(path: str, now: str) -> Iterator[None]:
     owner = Path(f"{path}.owner")
     try:
         with lock:
-            owner.write_text(json.dumps({"pid": os.getpid(), "host": socket.gethostname(), "since": now}), encoding="utf-8")
+            owner.write_text(
+                json.dumps({"pid": os.getpid(), "host": socket.gethostname(), "since": now}), encoding="utf-8"
+            )
             yield
             owner.unlink(missing_ok=True)
     except Timeout:
@@ -39,5 +41,7 @@ def _held(owner: Path) -> Finding:
         "environment-in-use",
         "error",
         f"Another run is changing this environment: {by}.",
-        remedies=(Remedy("Wait for it to end, then try again. A run that died frees the environment by itself."),),
+        remedies=(
+            Remedy("Wait for it to end, then try again. A run that died frees the environment by itself."),
+        ),
     )

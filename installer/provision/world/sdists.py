@@ -21,7 +21,9 @@ def build_requires(package: ClosedPackage, fetcher: Fetcher) -> tuple[str, ...]:
     """PEP 518 requirements of a package's sdist, which is fetched into the store for it (apply needs it anyway)."""
     listed = package.sdist
     if listed is None or listed.sha256 is None:
-        raise LockError(Finding("no-sdist", "error", f"{package.name} {package.version} has no source to build from."))
+        raise LockError(
+            Finding("no-sdist", "error", f"{package.name} {package.version} has no source to build from.")
+        )
     path = fetcher.fetch([_wanted(listed, package.index)])[listed.sha256]
     text = pyproject(path)
     if text is None:
@@ -33,7 +35,9 @@ def build_requires(package: ClosedPackage, fetcher: Fetcher) -> tuple[str, ...]:
 
 
 def _wanted(listed: ListedFile, index: str) -> Wanted:
-    return Wanted(filename=listed.name, sha256=listed.sha256 or "", urls=(listed.url,), size=listed.size, index=index)
+    return Wanted(
+        filename=listed.name, sha256=listed.sha256 or "", urls=(listed.url,), size=listed.size, index=index
+    )
 
 
 def pyproject(path: Path) -> str | None:

@@ -51,7 +51,9 @@ class HostSupply:
 
     def _locate(self, artifact: Artifact, index: Index | None) -> Wanted:
         """Folders of this machine first (they cost nothing), then the file's address on its index's page."""
-        local = [folder for folder in self._config.find_links if "://" not in folder or folder.startswith("file:")]
+        local = [
+            folder for folder in self._config.find_links if "://" not in folder or folder.startswith("file:")
+        ]
         urls = [artifact.url] if artifact.url else []
         if not self._offline and not _in_folders(artifact, local):
             urls += self._listed(artifact, index)
@@ -72,7 +74,11 @@ def _in_folders(artifact: Artifact, folders: Sequence[str]) -> bool:
 
 def _wanted(artifact: Artifact, urls: Sequence[str] = ()) -> Wanted:
     return Wanted(
-        filename=artifact.file, sha256=artifact.sha256, urls=tuple(urls), size=artifact.size, index=artifact.index
+        filename=artifact.file,
+        sha256=artifact.sha256,
+        urls=tuple(urls),
+        size=artifact.size,
+        index=artifact.index,
     )
 
 

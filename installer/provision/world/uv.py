@@ -39,7 +39,14 @@ def binary() -> str:
 
 def environment(extra: Mapping[str, str] | None = None) -> dict[str, str]:
     """The process environment for uv: the user's own, without what would point it at another environment."""
-    dropped = {"VIRTUAL_ENV", "CONDA_PREFIX", "UV_PYTHON", "PYTHONHOME", "PYTHONPATH", "UV_PROJECT_ENVIRONMENT"}
+    dropped = {
+        "VIRTUAL_ENV",
+        "CONDA_PREFIX",
+        "UV_PYTHON",
+        "PYTHONHOME",
+        "PYTHONPATH",
+        "UV_PROJECT_ENVIRONMENT",
+    }
     kept = {name: value for name, value in os.environ.items() if name not in dropped}
     if "SSL_CERT_FILE" not in kept and (bundle := _pip_bundle(kept)):
         kept["SSL_CERT_FILE"] = bundle
@@ -51,7 +58,9 @@ def _pip_bundle(env: Mapping[str, str]) -> str | None:
     return env.get("PIP_CERT") or env.get("REQUESTS_CA_BUNDLE") or env.get("CURL_CA_BUNDLE")
 
 
-def run(arguments: Sequence[str], cwd: str | Path | None = None, extra: Mapping[str, str] | None = None) -> Output:
+def run(
+    arguments: Sequence[str], cwd: str | Path | None = None, extra: Mapping[str, str] | None = None
+) -> Output:
     """Run uv to its end. Ctrl-C reaches uv too (same process group) and is raised here after it ended."""
     done = subprocess.run(
         [binary(), *arguments], cwd=cwd, env=environment(extra), capture_output=True, encoding="utf-8",
@@ -129,7 +138,9 @@ class UvResolver:
 
 def _sources(request: ClosureRequest) -> list[str]:
     return [
-        f"{_quoted(name)} = {{ index = {_quoted(index.name)} }}" for index in request.indexes for name in index.packages
+        f"{_quoted(name)} = {{ index = {_quoted(index.name)} }}"
+        for index in request.indexes
+        for name in index.packages
     ]
 
 
