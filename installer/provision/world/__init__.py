@@ -1,0 +1,1 @@
+"""Real files, processes and time: where the effects are."""
