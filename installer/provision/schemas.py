@@ -46,11 +46,14 @@ SHORT: dict[type, str] = {Framework: "version"}
 
 
 class Maker:
-    """Makes the schema of one document. `resets`: null takes a value back to its default, so it may stand."""
+    """Makes the schema of one document.
 
-    def __init__(self, key: Callable[[str], str], resets: bool) -> None:
+    `by_hand`: people write it, so null may stand for a default, there are short forms, and facets help.
+    """
+
+    def __init__(self, key: Callable[[str], str], by_hand: bool = False) -> None:
         self.key = key
-        self.resets = resets
+        self.by_hand = by_hand
         self.definitions: dict[str, Json] = {}
 
     def document(self, name: str, cls: Any) -> Json:
@@ -76,14 +79,17 @@ class Maker:
         }
 
     def attribute(self, cls: Any, field: dataclasses.Field[Any], note: str) -> Json:
-        schema = self.of(hints(cls)[field.name]) | FACETS.get((cls, field.name), {})
-        if self.resets and not required(field) and field.name != "schema_":
+        schema = self.of(hints(cls)[field.name]) | self.facets(cls, field.name)
+        if self.by_hand and not required(field) and field.name != "schema_":
             schema = nullable(schema)
         if "$ref" in schema:
             # Draft 7 reads nothing that stands beside a $ref.
             schema = {"allOf": [schema]}
         head = {"description": note} if note else {}
         return head | schema | self.default(field)
+
+    def facets(self, cls: type, attribute: str) -> Json:
+        return FACETS.get((cls, attribute), {}) if self.by_hand else {}
 
     def default(self, field: dataclasses.Field[Any]) -> Json:
         if field.default is not dataclasses.MISSING and field.default is not None:
@@ -105,7 +111,7 @@ class Maker:
         return dict(_BASIC[hint])
 
     def table(self, key: Any, value: Any) -> Json:
-        items = nullable(self.of(value)) if self.resets and value is not Any else self.of(value)
+        items = nullable(self.of(value)) if self.by_hand and value is not Any else self.of(value)
         if names := typing.get_args(key):
             return {
                 "type": "object",
@@ -119,9 +125,9 @@ class Maker:
             self.definitions[cls.__name__] = {}
             self.definitions[cls.__name__] = self.noun(cls)
         whole = {"$ref": f"#/definitions/{cls.__name__}"}
-        if cls not in SHORT:
+        if cls not in SHORT or not self.by_hand:
             return whole
-        word = self.of(hints(cls)[SHORT[cls]]) | FACETS.get((cls, SHORT[cls]), {})
+        word = self.of(hints(cls)[SHORT[cls]]) | self.facets(cls, SHORT[cls])
         return {"anyOf": [word, whole]}
 
 
@@ -168,10 +174,10 @@ def paragraph(text: str | None) -> str:
 def schemas() -> dict[str, Json]:
     """File name -> schema, for all documents that people or programs write or read."""
     return {
-        "profile.schema.json": Maker(kebab, resets=True).document("profile", Profile),
-        "lock.schema.json": Maker(kebab, resets=False).document("lock", Lock),
-        "plan.schema.json": Maker(snake, resets=False).document("plan", Plan),
-        "receipt.schema.json": Maker(snake, resets=False).document("receipt", Receipt),
+        "profile.schema.json": Maker(kebab, by_hand=True).document("profile", Profile),
+        "lock.schema.json": Maker(kebab).document("lock", Lock),
+        "plan.schema.json": Maker(snake).document("plan", Plan),
+        "receipt.schema.json": Maker(snake).document("receipt", Receipt),
     }
 
 

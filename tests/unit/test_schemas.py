@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 import yaml
 from hypothesis import given, settings
+from strategies import nouns, profiles
 
 from provision.documents import dump_yaml, to_json
 from provision.loading import load
@@ -17,7 +18,6 @@ from provision.model.plan import Plan
 from provision.model.profile import Profile
 from provision.model.receipt import Receipt
 from provision.schemas import FACETS, schemas, text
-from strategies import nouns, profiles
 
 ROOT = Path(__file__).parent.parent.parent
 
