@@ -20,23 +20,24 @@ from provision.model.receipt import Receipt
 from provision.schemas import FACETS, schemas, text
 
 ROOT = Path(__file__).parent.parent.parent
+MADE = schemas()
 
 
-@pytest.mark.parametrize("name", schemas())
+@pytest.mark.parametrize("name", MADE)
 def test_the_committed_schema_has_not_drifted(name: str):
     committed = (ROOT / "schemas" / name).read_text(encoding="utf-8")
-    assert committed == text(schemas()[name]), "run: python -m provision.schemas schemas/"
+    assert committed == text(MADE[name]), "run: python -m provision.schemas schemas/"
 
 
 def test_every_key_of_a_profile_is_described():
-    profile = schemas()["profile.schema.json"]
+    profile = MADE["profile.schema.json"]
     for noun in (profile, *profile["definitions"].values()):
         assert noun["description"]
         assert [key for key, schema in noun["properties"].items() if not schema.get("description")] == []
 
 
 def test_short_forms_are_accepted():
-    frameworks = schemas()["profile.schema.json"]["properties"]["frameworks"]
+    frameworks = MADE["profile.schema.json"]["properties"]["frameworks"]
     kinds = [
         option.get("type") or option.get("$ref") for option in frameworks["properties"]["torch"]["anyOf"]
     ]
@@ -44,13 +45,12 @@ def test_short_forms_are_accepted():
 
 
 def test_json_documents_have_snake_case_keys():
-    made = schemas()
-    assert "cpu_difference" in made["receipt.schema.json"]["definitions"]["JobResult"]["properties"]
-    assert "time-limit" in made["lock.schema.json"]["definitions"]["Smoke"]["properties"]
+    assert "cpu_difference" in MADE["receipt.schema.json"]["definitions"]["JobResult"]["properties"]
+    assert "time-limit" in MADE["lock.schema.json"]["definitions"]["Smoke"]["properties"]
 
 
 def test_no_schema_names_a_host_that_is_not_there():
-    for schema in schemas().values():
+    for schema in MADE.values():
         assert set(re.findall(r"https?://([^/\"]+)", text(schema))) <= {"json-schema.org"}
 
 
@@ -64,7 +64,7 @@ def test_facets_belong_to_attributes():
 
 def valid(name: str, data: object) -> bool:
     jsonschema = pytest.importorskip("jsonschema")
-    return bool(jsonschema.Draft7Validator(schemas()[name]).is_valid(data))
+    return bool(jsonschema.Draft7Validator(MADE[name]).is_valid(data))
 
 
 @settings(max_examples=25)
