@@ -45,7 +45,7 @@ def _read(reading: Reading, composed: Composed, cls: type[T], error: type[Provis
     node, findings = composed
     value: T = reading.noun(node, cls)
     if problems := [*findings, *reading.findings]:
-        raise error(several(problems))
+        raise error(several(problems, node.source.origin))
     return value
 
 

@@ -15,7 +15,7 @@ from typing import Any, TypeGuard
 
 import yaml
 
-from provision.documents.source import Source
+from provision.documents.source import Source, unprintable
 from provision.model.finding import Finding, ProvisionError
 
 MAX_DEPTH = 60
@@ -75,6 +75,8 @@ def compose_yaml(source: Source, error: type[ProvisionError], max_nodes: int = M
 
     Raises `error` for text that is no YAML, is empty, holds several documents, or grows past the limits.
     """
+    if bad := unprintable(source):
+        raise error(bad)
     try:
         return _Composer(source, max_nodes).compose()
     except TreeError as fault:
@@ -164,7 +166,10 @@ class _Composer:
         if event.tag is None or event.tag == "!":
             return
         tag = event.tag.replace("tag:yaml.org,2002:", "!!")
-        hint = "write the text in quotes" if tag == "!!str" else "remove it"
+        hint = "remove it"
+        if tag == "!!str" and isinstance(node, Scalar):
+            node.plain = False
+            hint = "write the text in quotes"
         self.report("tag", node, f"the tag {tag} has no meaning here", hint)
 
     def count(self, nodes: int, event: Any) -> None:
@@ -289,24 +294,29 @@ _SYNTAX = {
     "found a tab character": ("a tab may not indent", "indent with spaces"),
     "found undefined tag handle": ("a tag has no meaning here", "remove it"),
 }
-#: For these the place where the faulty thing begins says more than the place where the reader gave up.
-_AT_BEGIN = ("could not find expected ':'", "found unexpected end of stream")
 
 
 def syntax_finding(source: Source, problem: yaml.YAMLError) -> Finding:
     """libyaml's complaint as a finding: where, what, how to mend it."""
     words = str(getattr(problem, "problem", None) or "this is no YAML")
-    mark = getattr(problem, "problem_mark", None)
-    begin = getattr(problem, "context_mark", None)
-    if begin is not None and any(w in words for w in _AT_BEGIN):
-        mark = begin
+    mark = _mark(problem, words)
     offset = min(mark.index, len(source.text)) if mark is not None else 0
     what, hint = next((row for key, row in _SYNTAX.items() if key in words), (words, ""))
     if "cannot start any token" in words:
         what, hint = _bad_token(source.text[offset : offset + 1])
     context = getattr(problem, "context", None)
     detail = f"{context}: {words}" if context else words
-    return source.finding("yaml-syntax", what, offset, hint=hint, detail=detail)
+    code = "too-deep" if "nesting depth" in words else "yaml-syntax"
+    return source.finding(code, what, offset, hint=hint, detail=detail)
+
+
+def _mark(problem: Any, words: str) -> Any:
+    """Where to point. An unclosed thing is mended where it begins, not where the reader gave up."""
+    mark: Any = getattr(problem, "problem_mark", None)
+    begin: Any = getattr(problem, "context_mark", None)
+    if begin is None or not any(sign in words for sign in ("':'", "']'", "'}'", "end of stream")):
+        return mark
+    return begin if begin.line < mark.line or "end of stream" in words else mark
 
 
 def _bad_token(character: str) -> tuple[str, str]:

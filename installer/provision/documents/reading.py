@@ -151,7 +151,7 @@ class Reading:
 
     def literal(self, node: Node, hint: Any) -> Any:
         known = typing.get_args(hint)
-        if not isinstance(node, Scalar):
+        if not isinstance(node, Scalar) or is_null(node):
             return self.mismatch(node, "one of " + ", ".join(str(k) for k in known))
         value = nodes.scalar_value(node) if isinstance(known[0], int) else node.text
         if value in known:
@@ -173,7 +173,7 @@ class Reading:
         return self.report("wrong-type", node, what, f'write "{node.text}"')
 
     def integer(self, node: Scalar) -> Any:
-        if node.plain and nodes.INT.fullmatch(node.text) and len(node.text) < 20:
+        if node.plain and nodes.INT.fullmatch(node.text) and len(node.text) < 25:
             return int(node.text)
         return self.mismatch(node, "a whole number", node.text if nodes.INT.fullmatch(node.text) else "")
 

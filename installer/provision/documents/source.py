@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import codecs
+import itertools
 import re
 import unicodedata
 from bisect import bisect_right
@@ -111,11 +112,17 @@ def decode(data: str | bytes, origin: str, limit: int, error: type[ProvisionErro
         source = Source("", origin)
         raise error(source.plain_finding("too-large", f"{len(data):,} bytes; at most {limit:,} are read"))
     text = data if isinstance(data, str) else _text(data, origin, error)
-    source = Source(text.removeprefix("\ufeff"), origin)
-    bad = [_unprintable(source, m) for _, m in zip(range(5), UNPRINTABLE.finditer(source.text), strict=False)]
-    if bad:
-        raise error(bad)
-    return source
+    return Source(text.removeprefix("\ufeff"), origin)
+
+
+def unprintable(source: Source) -> list[Finding]:
+    """The first few characters that no YAML may hold."""
+    found = itertools.islice(UNPRINTABLE.finditer(source.text), 5)
+    what = "the character U+{:04X} is not allowed"
+    return [
+        source.finding("control-character", what.format(ord(m[0])), m.start(), hint="remove it")
+        for m in found
+    ]
 
 
 def _text(data: bytes, origin: str, error: type[ProvisionError]) -> str:
@@ -138,15 +145,10 @@ def _guess(data: bytes) -> str:
     return "it may be GBK: save the file as UTF-8"
 
 
-def _unprintable(source: Source, match: re.Match[str]) -> Finding:
-    what = f"the character U+{ord(match[0]):04X} is not allowed"
-    return source.finding("control-character", what, match.start(), hint="remove it")
-
-
-def several(findings: Iterable[Finding], limit: int = 50) -> tuple[Finding, ...]:
-    """At most `limit` findings, each once: file by file as first met, in each from top to bottom."""
+def several(findings: Iterable[Finding], origin: str, limit: int = 50) -> tuple[Finding, ...]:
+    """At most `limit` findings, each once: those in `origin` first, in each file from top to bottom."""
     once = list(dict.fromkeys(findings))
-    files = list(dict.fromkeys(_place(f)[0] for f in once))
+    files = list(dict.fromkeys([origin, *(_place(f)[0] for f in once)]))
     return tuple(sorted(once, key=lambda f: (files.index(_place(f)[0]), _place(f)[1:])))[:limit]
 
 

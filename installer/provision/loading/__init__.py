@@ -33,7 +33,7 @@ def load(text: str | bytes, origin: str, read: Read | None = None) -> Profile:
     if not findings:
         findings += contradictions(profile, root)
     if findings:
-        raise ProfileError(several(findings))
+        raise ProfileError(several(findings, origin))
     return replace(profile, extends=None)
 
 

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from packaging.utils import canonicalize_name
-
 from provision.documents.nodes import Node, Table
+from provision.loading.values import canonical_name
 from provision.model.finding import Finding
 from provision.model.profile import Profile
 
@@ -60,7 +59,7 @@ def _index_conflicts(profile: Profile, root: Table) -> Iterator[Finding]:
 
 
 def _wanted_and_absent(profile: Profile, root: Table) -> Iterator[Finding]:
-    carriers = {canonicalize_name(f.package or name): name for name, f in profile.frameworks.items()}
+    carriers = {canonical_name(f.package or name): name for name, f in profile.frameworks.items()}
     for name, node in zip(profile.absent, _items(root, "absent"), strict=True):
         if name in carriers:
             yield _at(

@@ -9,7 +9,6 @@ from collections.abc import Iterator
 from urllib.parse import urlsplit
 
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
-from packaging.utils import canonicalize_name
 from packaging.version import InvalidVersion, Version
 
 from provision.documents.reading import BadValueError, Checks
@@ -64,6 +63,7 @@ def python_specifier(text: str) -> str:
 def _pythons(specifiers: SpecifierSet) -> Iterator[str]:
     """Enough Pythons to see that a range is not empty: a few of each line, the neighbours of its bounds."""
     for spec in specifiers:
+        yield spec.version.removesuffix(".*")
         release = (*Version(spec.version.removesuffix(".*")).release, 0, 0)[:3]
         yield from (f"{release[0]}.{release[1]}.{release[2] + step}" for step in (0, 1))
     yield from (f"3.{minor}.{patch}" for minor in range(60) for patch in (0, 5, 99))
@@ -123,9 +123,10 @@ def requirement(text: str) -> str:
         )
     try:
         found = Requirement(text)
-    except InvalidRequirement as problem:
-        why = str(problem).splitlines()[0]
-        raise BadValueError(f"'{text}' is no requirement: {why}", 'write it like "numpy>=1.26,<2"') from None
+    except InvalidRequirement:
+        doubled = re.sub(r"(?<![<>=!~])=(?!=)", "==", text)
+        hint = f'did you mean "{doubled}"?' if doubled != text else 'write it like "numpy>=1.26,<2"'
+        raise BadValueError(f"'{text}' is no requirement", hint) from None
     if found.url and urlsplit(found.url).password is not None:
         raise BadValueError(
             "a profile is committed: its URLs may hold no credentials", "put them into ~/.netrc or a keyring"
@@ -133,10 +134,15 @@ def requirement(text: str) -> str:
     return str(found)
 
 
+def canonical_name(name: str) -> str:
+    """PEP 503, in one line: to import the library's takes longer than to read a profile."""
+    return re.sub(r"[-_.]+", "-", name).lower()
+
+
 def package_name(text: str) -> str:
     if not re.fullmatch(r"(?i)[a-z0-9]([a-z0-9._-]*[a-z0-9])?", text):
         raise BadValueError(f"'{text}' is no package name", "a name alone, without version or extras")
-    return canonicalize_name(text)
+    return canonical_name(text)
 
 
 def variable_name(text: str) -> str:
