@@ -208,7 +208,8 @@ def look_alikes(knowledge: Knowledge) -> tuple[tuple[str, str], ...]:
 
 def _rows(made: Lock) -> list[str]:
     """The knowledge rows that a lock rests on."""
-    return [part.rule for part in (*made.stack, *made.patches, *made.needs) if part.rule]
+    rules = [c.rule for c in made.stack] + [p.rule for p in made.patches] + [n.rule for n in made.needs]
+    return [rule for rule in rules if rule]
 
 
 def check_profile(source: Source, session: Session) -> tuple[Finding, ...]:

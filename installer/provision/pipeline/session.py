@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from provision.knowledge import Knowledge
     from provision.model.finding import Finding
     from provision.model.machine import Machine
+    from provision.model.receipt import JobResult
     from provision.ports import Catalog, Files, Reporter, Store
     from provision.world.indexes import IndexConfig
     from provision.world.installing import UvInstaller
@@ -40,6 +41,8 @@ class Session:
     machine_file: Path | None = None
     #: Called with a question; True means yes.
     confirm: Callable[[str], bool] = lambda question: False
+    #: Told of each smoke job as soon as it is judged.
+    judged: Callable[[JobResult], None] = lambda result: None
 
     @cached_property
     def files(self) -> Files:
