@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from provision.model.finding import Finding
-from provision.model.lock import Artifact
+from provision.model.lock import Artifact, Lock
 from provision.model.machine import Interpreter
 from provision.model.profile import Index
 
@@ -121,6 +121,8 @@ class ClosureRequest:
     as_of: str | None = None
     #: name -> version to keep where it still fits (a former lock).
     preferences: Mapping[str, str] = field(default_factory=dict)
+    #: False: only the packages named, to learn where their files are.
+    dependencies: bool = True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -282,10 +284,8 @@ class Store(Protocol):
     def present(self, artifacts: Sequence[Artifact]) -> frozenset[str]:
         """SHA-256 of those that need no download."""
 
-    def fetch(
-        self, artifacts: Sequence[Artifact], indexes: Sequence[Index], advance: Callable[[int], None]
-    ) -> tuple[LocalFile, ...]:
-        """All of them as local files, in the given order. Raises ProvisionError leaves."""
+    def fetch(self, lock: Lock, advance: Callable[[int], None]) -> tuple[LocalFile, ...]:
+        """Packages and build tools of a lock as local files. Raises ProvisionError leaves."""
 
 
 class Installer(Protocol):

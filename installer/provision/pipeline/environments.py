@@ -219,7 +219,9 @@ def run_apply(reference: str, session: Session, options: Options) -> tuple[Prepa
 def _ask(prepared: Prepared, session: Session) -> None:
     state = prepared.state
     number = prepared.plan.generation
-    question = f"{state.environment} is generation {state.generation}. Build generation {number} and switch to it?"
+    question = (
+        f"{state.environment} is generation {state.generation}. Build generation {number} and switch to it?"
+    )
     if not session.confirm(question):
         raise BlockedError(
             Finding(

@@ -149,7 +149,7 @@ def make_lock(profile: Profile, target: str, python: str, session: Session, keep
                 raise first from None
             raise
         try:
-            return _lock_stack(stack, profile, session.catalog(python), session.knowledge, keep)
+            return _lock_stack(stack, profile, session.catalog, session.knowledge, keep)
         except UnsatisfiableError as error:
             first = first or error
             if any(f.code in _FINAL for f in error.findings):

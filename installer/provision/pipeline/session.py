@@ -14,7 +14,8 @@ if TYPE_CHECKING:
     from provision.model.finding import Finding
     from provision.model.machine import Machine
     from provision.model.receipt import JobResult
-    from provision.ports import Catalog, Files, Reporter, Store
+    from provision.ports import Files, Reporter, Store
+    from provision.world.catalog import HostCatalog
     from provision.world.indexes import IndexConfig
     from provision.world.installing import UvInstaller
 
@@ -97,7 +98,8 @@ class Session:
         host = this_host()
         return f"{host.os}-{host.arch}"
 
-    def catalog(self, python: str) -> Catalog:
+    @cached_property
+    def catalog(self) -> HostCatalog:
         from provision.world.catalog import HostCatalog
 
         return HostCatalog(self.indexes, self.cache, offline=self.offline, interpreters=self.interpreters)
@@ -116,7 +118,7 @@ class Session:
     def store(self) -> Store:
         from provision.world.supply import HostSupply
 
-        return HostSupply(self.indexes, self.cache, offline=self.offline)
+        return HostSupply(self.indexes, self.cache, self.catalog, offline=self.offline)
 
     @cached_property
     def installer(self) -> UvInstaller:
