@@ -22,6 +22,7 @@ from provision.knowledge.rows import (
     Runtime,
     RuntimeRow,
     Tested,
+    VendorFile,
 )
 
 __all__ = [
@@ -47,6 +48,7 @@ __all__ = [
     "Runtime",
     "RuntimeRow",
     "Tested",
+    "VendorFile",
     "gpu_code",
     "kind_of",
     "load_knowledge",

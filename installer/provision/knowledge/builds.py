@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Literal
 
-from provision.knowledge.rows import BuildRow, Evidence, Runtime, Supplier, Tested, Wheels
+from provision.knowledge.rows import BuildRow, Evidence, Runtime, Supplier, Tested, VendorFile, Wheels
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,7 +37,8 @@ class Build:
     needs: dict[str, str] = field(hash=False)
     environment: dict[str, str] = field(hash=False)
     not_with: tuple[str, ...]
-    where: str
+    vendor_files: tuple[VendorFile, ...]
+    device: str
     experimental: bool
     source: str
     evidence: Evidence
@@ -101,8 +102,8 @@ def _build(row: BuildRow, group: Wheels, distribution: str, version: str, target
         version=version,
         distribution=distribution,
         extras=row.extras,
-        index=row.index,
-        local=row.local,
+        index=row.index if group.index is None else group.index,
+        local=row.local if group.local is None else group.local,
         target=target,
         pythons=group.pythons,
         glibc=group.glibc,
@@ -117,10 +118,15 @@ def _build(row: BuildRow, group: Wheels, distribution: str, version: str, target
         needs=row.needs,
         environment=row.environment,
         not_with=row.not_with,
-        where=row.where,
+        vendor_files=_fitting(row.vendor_files, target),
+        device=row.device,
         experimental=row.experimental,
         source=row.source,
         evidence=row.evidence,
         verified_on=row.verified_on,
         note=row.note,
     )
+
+
+def _fitting(files: tuple[VendorFile, ...], target: str) -> tuple[VendorFile, ...]:
+    return tuple(file for file in files if not file.targets or target in file.targets)

@@ -1,6 +1,8 @@
-"""YAML text -> rows. A file holds rows by kind (`patches:`, `names:` ...), and helps for short rows: `verified-on` for
-all rows of the file; `sources:` (key -> {text, evidence}) that a row's `source` may name; `defaults:` (kind -> keys of
-every row of that kind); `templates:` (name -> keys) that a row's `like` names. What stands in the row itself wins.
+"""YAML text -> rows. A file holds rows by kind (`patches:`, `names:` ...), and helps for short rows:
+
+`verified-on` for all rows of the file; `sources:` (key -> {text, evidence}) that a row's `source` may name;
+`defaults:` (kind -> keys of every row of that kind); `templates:` (name -> keys) that a row's `like` names.
+What stands in the row itself wins.
 """
 
 from __future__ import annotations

@@ -112,7 +112,7 @@ class Wheels:
     """Which wheels exist: every version x Python x target of one group. `pythons` may be a range
     (`3.7-3.10`).
 
-    `architectures` and `ptx`, where given, replace those of the row for these wheels.
+    `architectures`, `ptx`, `index` and `local`, where given, replace those of the row for these wheels.
     """
 
     __pydantic_config__ = YAML_CONFIG
@@ -122,6 +122,22 @@ class Wheels:
     glibc: str = ""
     architectures: tuple[str, ...] = ()
     ptx: tuple[str, ...] = ()
+    index: str | None = None
+    local: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VendorFile:
+    """A file that no index serves: what it is called and where its maker hands it out. `sha256` where known."""
+
+    __pydantic_config__ = YAML_CONFIG
+    package: str
+    version: str
+    file: str
+    where: str
+    targets: tuple[str, ...] = ()
+    pythons: tuple[str, ...] = ()
+    sha256: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -154,8 +170,9 @@ class BuildRow(Row):
     needs: dict[str, str] = field(default_factory=dict)
     environment: dict[str, str] = field(default_factory=dict)
     not_with: tuple[str, ...] = ()
-    #: Where a file is to be had when `index` is `vendor`.
-    where: str = ""
+    #: What must be fetched by hand, from the maker.
+    vendor_files: tuple[VendorFile, ...] = ()
+    device: str = ""
     experimental: bool = False
 
 
@@ -200,11 +217,12 @@ class IndexRow(Row):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RuntimeRow(Row):
-    """One version of an accelerator runtime and the driver it needs. Keys of the driver maps are targets.
+    """One version of an accelerator runtime and the driver it needs. Keys of the driver maps are operating systems.
 
-    `driver` is what the maker ships or recommends with this version, `driver_floor` the lowest that can run
-    it (for CUDA 11 and later: minor-version compatibility). `capabilities` is a specifier set for NVIDIA
-    compute capability, `hardware` the cards otherwise.
+    `driver` is what the maker packs with this version, `driver_floor` the lowest that can run it (CUDA 11 and later:
+    minor-version compatibility); `driver_lines` are the driver versions that the maker names for it. `capabilities` is
+    a specifier set for NVIDIA compute capability, `hardware` the cards otherwise. `updates` are driver maps of later
+    updates of the version, `requires` Python packages, `scripts` what must be sourced before use.
     """
 
     kind: RuntimeKind
@@ -212,11 +230,14 @@ class RuntimeRow(Row):
     exists: bool = True
     driver: dict[str, str] = field(default_factory=dict)
     driver_floor: dict[str, str] = field(default_factory=dict)
+    driver_lines: tuple[str, ...] = ()
     capabilities: str = ""
     hardware: tuple[str, ...] = ()
     pythons: tuple[str, ...] = ()
     requires: dict[str, str] = field(default_factory=dict)
     updates: dict[str, dict[str, str]] = field(default_factory=dict)
+    scripts: tuple[str, ...] = ()
+    targets: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -252,27 +273,37 @@ class CudnnRow(Row):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LibraryFile:
-    """One file of a library set. A wheel is named by its index, an archive by its URL. `size` is in bytes."""
+    """One archive of a library set. `folder` is where its libraries stand in it; `size` is in bytes where a source
+    states it."""
 
     __pydantic_config__ = YAML_CONFIG
     target: str
-    file: str
+    url: str
     sha256: str
+    folder: str
     size: int | None = None
-    index: str = ""
-    url: str = ""
-    package: str = ""
+
+    @property
+    def file(self) -> str:
+        return self.url.rpartition("/")[2]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LibraryRow(Row):
-    """A library (cuDNN, cuBLAS, ...) of one version that a profile may place beside an environment."""
+    """A library (`cudnn`, `cuda`) of one version that can be placed beside an environment, from archives of its
+    maker (`files`) or from wheels of the default index (`wheels`: package -> version, for `targets`).
+
+    `cuda` is the CUDA version or major it is for; `holds` the names of all its libraries, by operating system: a set
+    is whole or it is not placed.
+    """
 
     library: str
     version: str
     cuda: str
     licence: str
-    files: tuple[LibraryFile, ...]
+    files: tuple[LibraryFile, ...] = ()
+    wheels: dict[str, str] = field(default_factory=dict)
+    targets: tuple[str, ...] = ()
     holds: dict[str, tuple[str, ...]] = field(default_factory=dict)
 
 
