@@ -1,0 +1,1 @@
+"""The only effects: files, processes, the network, the clock."""
