@@ -218,6 +218,28 @@ class SmokeRunner(Protocol):
     def run(self, request: JobRequest) -> JobOutput: ...
 
 
+class ByteSource(Protocol):
+    """The bytes of one file, local or remote, read where they are wanted."""
+
+    @property
+    def name(self) -> str:
+        """The file's name, without folder or address."""
+
+    def size(self) -> int:
+        """Bytes in all. Raises ArtifactError when the file cannot be reached."""
+
+    def read(self, offset: int, length: int) -> bytes:
+        """`length` bytes from `offset`, fewer only where the file ends. Raises ArtifactError."""
+
+
+class FactStore(Protocol):
+    """Keeps small texts under keys between runs: a cache, free to forget."""
+
+    def get(self, key: str) -> str | None: ...
+
+    def put(self, key: str, text: str) -> None: ...
+
+
 Clock = Callable[[], str]
 
 
