@@ -58,6 +58,8 @@ class Lock:
     absent: tuple[str, ...] = ()
     variables: dict[str, str] = field(default_factory=dict)
     smoke: Smoke = field(default_factory=Smoke)
+    #: The vendor whose device the smoke job demands.
+    hardware: str = "cpu"
     frameworks: tuple[str, ...] = ()
     imports: tuple[str, ...] = ()
     indexes: tuple[Index, ...] = ()

@@ -1,0 +1,200 @@
+"""One library of a wheel, or on disk: read whole where that is cheap, in part where it is not."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+
+from provision.artifacts import elf, pe
+from provision.artifacts.gpucode import CodeScanner
+from provision.artifacts.peek import Peek, Stretch, agreed, head
+from provision.artifacts.seekable import SourceFile
+from provision.artifacts.view import HEAD, Extent, Miss, PartsView, View, in_passes
+from provision.artifacts.wheel import Member, Wheel
+from provision.model.artifact import ArtifactError, LibraryFacts, artifact_error
+from provision.ports import ByteSource
+
+#: Libraries up to this size are unpacked in memory at once, in bytes.
+IN_MEMORY = 32 << 20
+PIECE = 1 << 20
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """How much of a wheel's libraries may be read, in stored bytes.
+
+    `whole`: a library up to this size is read whole; a larger one in part: up to `start` of its beginning, `end` of
+    its end, and samples of `sample`. `total` is for all libraries together. At most `small` libraries are read
+    whole and `large` in part; of the others the names are known.
+    """
+
+    whole: int
+    start: int = 0
+    end: int = 0
+    sample: int = 0
+    total: int
+    small: int
+    large: int = 0
+
+
+#: For a wheel at hand: everything.
+EVERYTHING = Limits(whole=1 << 62, total=1 << 62, small=1 << 30)
+#: For a wheel on a server: a few megabytes.
+GLANCE = Limits(whole=2 << 20, start=6 << 20, end=1 << 20, sample=1 << 20, total=16 << 20, small=24, large=3)
+
+
+def read_whole(wheel: Wheel, member: Member) -> LibraryFacts:
+    """All facts of one library. Raises ArtifactError where it is broken."""
+    if member.size <= IN_MEMORY:
+        data = b"".join(wheel.stream(member.name))
+        return _read(member.name, member.size, lambda: iter((data,)))
+    return _read(member.name, member.size, lambda: wheel.stream(member.name))
+
+
+def read_part(wheel: Wheel, member: Member, limits: Limits, affordable: Callable[[], bool]) -> LibraryFacts:
+    """What the start, the end and samples of a large library say. Raises ArtifactError where it is broken."""
+    peek = Peek(wheel, member)
+    first = head(peek)
+    facts = LibraryFacts(path=member.name, size=member.size, reading="part")
+    if first.startswith(elf.MAGIC):
+        return _part_of_elf(peek, first, facts, limits, affordable)
+    if first.startswith(pe.MAGIC):
+        return _part_of_pe(peek, first, facts, limits, affordable)
+    return replace(facts, note="neither an ELF nor a PE file")
+
+
+def inspect_library(source: ByteSource) -> LibraryFacts:
+    """All facts of a library that is a file of its own. Raises ArtifactError where it is broken."""
+    file = SourceFile(source)
+    size = file.seek(0, 2)
+
+    def pieces() -> Iterator[bytes]:
+        file.seek(0)
+        while piece := file.read(PIECE):
+            yield piece
+
+    return _read(source.name, size, pieces)
+
+
+def _read(path: str, size: int, pieces: Callable[[], Iterator[bytes]]) -> LibraryFacts:
+    scanner = CodeScanner()
+    facts = in_passes(size, pieces, _hints, lambda view: _parse(path, size, view), scanner.feed)
+    note = facts.note or _packed_note(scanner.packed_bundles)
+    return replace(facts, code=scanner.code(), note=note)
+
+
+def _hints(view: View) -> list[Extent]:
+    magic = view.read(0, 4)
+    if magic == elf.MAGIC:
+        return elf.hints(view)
+    return pe.hints(view) if magic.startswith(pe.MAGIC) else []
+
+
+def _parse(path: str, size: int, view: View) -> LibraryFacts:
+    facts = LibraryFacts(path=path, size=size)
+    magic = view.read(0, 4)
+    if magic == elf.MAGIC:
+        return _with_elf(facts, elf.read(view))
+    if magic.startswith(pe.MAGIC):
+        return _with_pe(facts, pe.read(view))
+    return replace(facts, note="neither an ELF nor a PE file")
+
+
+def _with_elf(facts: LibraryFacts, found: elf.ElfFacts) -> LibraryFacts:
+    return replace(
+        facts,
+        format="elf",
+        arch=found.arch or facts.arch,
+        soname=found.soname,
+        needed=found.needed,
+        runpaths=found.runpaths,
+        floors=found.floors,
+    )
+
+
+def _with_pe(facts: LibraryFacts, found: pe.PeFacts) -> LibraryFacts:
+    return replace(facts, format="pe", arch=found.arch, needed=found.needed, delayed=found.delayed)
+
+
+def _packed_note(bundles: int) -> str:
+    return f"{bundles} bundles of AMD code are packed as a whole: their architectures were not seen" if bundles else ""
+
+
+def _part_of_elf(
+    peek: Peek, first: bytes, facts: LibraryFacts, limits: Limits, affordable: Callable[[], bool]
+) -> LibraryFacts:
+    size, own = facts.size, facts.path.rsplit("/", 1)[-1]
+    facts = replace(facts, format="elf", arch=_elf_arch(first))
+    end = peek.end(limits.end)
+    try:
+        table = agreed(elf.sections, size, first, end)
+    except (Miss, ArtifactError):
+        table = None
+    if table is None:
+        return replace(facts, note="its end could not be read alone: neither its needs nor its code are known")
+    facts = _with_elf_strings(peek, first, end, table, facts, limits, own)
+    region = next((table[name] for name in elf.GPU_SECTIONS if name in table), None)
+    return _with_samples(peek, facts, region, limits, affordable)
+
+
+def _elf_arch(first: bytes) -> str:
+    return {62: "x86_64", 183: "aarch64"}.get(int.from_bytes(first[18:20], "little"), "")
+
+
+def _with_elf_strings(
+    peek: Peek,
+    first: bytes,
+    end: Stretch | None,
+    table: dict[str, elf.Section],
+    facts: LibraryFacts,
+    limits: Limits,
+    own: str,
+) -> LibraryFacts:
+    """The library's needs: exact where its dynamic segment is at hand, else what its strings name."""
+    where = table.get(".dynstr")
+    if where is None:
+        return replace(facts, note="it has no dynamic strings")
+    if end is None or where.offset < end.offset:
+        wanted = max(where.end, table.get(".gnu.version_r", where).end)
+        first = peek.start(limits.start, wanted)
+    for parse in (elf.read, lambda view: elf.strings(view, where, own)):
+        try:
+            found = agreed(parse, facts.size, first, end)
+        except (Miss, ArtifactError):
+            continue
+        if found is not None:
+            note = "" if parse is elf.read else "its needs are those that its strings name"
+            return replace(_with_elf(facts, found), note=note)
+    return replace(facts, note="its dynamic strings lie too deep in it to be read: its needs are not known")
+
+
+def _part_of_pe(
+    peek: Peek, first: bytes, facts: LibraryFacts, limits: Limits, affordable: Callable[[], bool]
+) -> LibraryFacts:
+    table = pe.sections(PartsView(len(first), (0, first)))
+    end = peek.end(limits.end)
+    try:
+        found = agreed(pe.read, facts.size, first, end)
+    except (Miss, ArtifactError):
+        found = None
+    note = "" if found else "its imports lie too deep in it to be read"
+    facts = replace(_with_pe(facts, found) if found else replace(facts, format="pe"), note=note)
+    region = next((table[name] for name in pe.GPU_SECTIONS if name in table), None)
+    return _with_samples(peek, facts, region, limits, affordable)
+
+
+def _with_samples(
+    peek: Peek, facts: LibraryFacts, region: Extent | None, limits: Limits, affordable: Callable[[], bool]
+) -> LibraryFacts:
+    if region is None or not limits.sample:
+        return facts
+    code, taken = peek.code((region[0], region[1]), limits.sample, affordable)
+    words = f"its code was seen in {taken} samples" if code else f"{taken} samples showed no GPU code"
+    return replace(facts, code=code, note="; ".join(filter(None, (facts.note, words))))
+
+
+def unreadable(error: ArtifactError) -> str:
+    """The words of an error, for a note."""
+    return "; ".join(f.summary + (f" ({f.detail})" if f.detail else "") for f in error.findings)
+
+

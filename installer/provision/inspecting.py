@@ -1,0 +1,49 @@
+"""Environment -> its actual state, by looking at names, sizes and times only: fast enough for every call."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from pathlib import PurePath
+
+from provision.model.state import EnvState, Layout, Record
+from provision.ports import Files
+from provision.prefix import read_record, snapshot
+
+
+def inspect(files: Files, environment: str) -> EnvState:
+    """The state of the environment at an absolute path. Reads, never writes; never raises for what it finds."""
+    layout = Layout(environment)
+    numbers = tuple(sorted(int(n) for n in files.listdir(layout.generations) if n.isdigit()))
+    target = files.pointed(environment)
+    there = files.stat(environment)
+    if there is None:
+        return _state("absent", environment, None, numbers, None, "")
+    if target is None or PurePath(target).parent != PurePath(layout.generations):
+        return _state("foreign", environment, None, numbers, None, "")
+    number = int(PurePath(target).name) if PurePath(target).name.isdigit() else None
+    if number is None or number not in numbers:
+        return _state("broken", environment, number, numbers, None, "")
+    return _state(
+        "ours", environment, number, numbers, read_record(files, layout, number), snapshot(files, target)
+    )
+
+
+def _state(
+    kind: str,
+    environment: str,
+    number: int | None,
+    numbers: tuple[int, ...],
+    record: Record | None,
+    shot: str,
+) -> EnvState:
+    facts = json.dumps([kind, environment, number, record.lock if record else "", shot])
+    return EnvState(
+        kind=kind,  # type: ignore[arg-type]
+        environment=environment,
+        generation=number,
+        generations=numbers,
+        record=record,
+        snapshot=shot,
+        digest=hashlib.sha256(facts.encode()).hexdigest(),
+    )

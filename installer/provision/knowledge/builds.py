@@ -1,0 +1,132 @@
+"""Build rows -> single builds, one per distribution, version and target, that a solver can compare."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Literal
+
+from provision.knowledge.rows import BuildRow, Evidence, Runtime, Supplier, Tested, VendorFile, Wheels
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Build:
+    """One installable build of a framework. `row` is the id of the row that speaks for it.
+
+    `version` is without local part; `requirement` is the PEP 508 text that asks for exactly this build.
+    """
+
+    row: str
+    framework: str
+    version: str
+    distribution: str
+    extras: tuple[str, ...]
+    index: str
+    local: str
+    target: str
+    pythons: tuple[str, ...]
+    glibc: str
+    runtime: Runtime
+    cudnn: str
+    libraries: Supplier
+    architectures: tuple[str, ...]
+    ptx: tuple[str, ...]
+    capability_floor: str
+    tested: Tested | None
+    requires: tuple[str, ...]
+    needs: dict[str, str] = field(hash=False)
+    environment: dict[str, str] = field(hash=False)
+    not_with: tuple[str, ...]
+    vendor_files: tuple[VendorFile, ...]
+    device: str
+    experimental: bool
+    source: str
+    evidence: Evidence
+    verified_on: str
+    note: str
+
+    @property
+    def requirement(self) -> str:
+        extras = f"[{','.join(self.extras)}]" if self.extras else ""
+        local = f"+{self.local}" if self.local else ""
+        return f"{self.distribution}{extras}=={self.version}{local}"
+
+
+GpuCode = Literal["native", "ptx", "none", "unknown"]
+
+
+def gpu_code(build: Build, capability: str) -> GpuCode:
+    """What a CUDA build holds for a compute capability (`8.6`).
+
+    Machine code runs on the same major with an equal or higher minor; PTX is compiled by the driver for any
+    newer GPU (and then needs a driver as new as the toolkit that made it). Without a list of machine code
+    only the maker's floor is known.
+    """
+    here = _capability(capability)
+    if not build.architectures and not build.ptx:
+        below = build.capability_floor and here < _capability(build.capability_floor)
+        return "none" if below else "unknown"
+    if any(_runs(_capability(code), here) for code in build.architectures):
+        return "native"
+    if any(_capability(code) <= here for code in build.ptx):
+        return "ptx"
+    return "none"
+
+
+def _runs(code: tuple[int, int], here: tuple[int, int]) -> bool:
+    return code[0] == here[0] and code[1] <= here[1]
+
+
+def _capability(text: str) -> tuple[int, int]:
+    """`8.6`, `sm_86` and `compute_86` -> (8, 6); `sm_120` -> (12, 0)."""
+    digits = text.rpartition("_")[2].rstrip("af")
+    if "." in digits:
+        major, _, minor = digits.partition(".")
+        return int(major), int(minor)
+    return int(digits[:-1]), int(digits[-1])
+
+
+def expand(row: BuildRow) -> Iterator[Build]:
+    """All builds of a row: distributions x wheel groups x versions x targets."""
+    for distribution in row.distributions:
+        for group in row.wheels:
+            for version in group.versions:
+                for target in group.targets:
+                    yield _build(row, group, distribution, version, target)
+
+
+def _build(row: BuildRow, group: Wheels, distribution: str, version: str, target: str) -> Build:
+    return Build(
+        row=row.id,
+        framework=row.framework,
+        version=version,
+        distribution=distribution,
+        extras=row.extras,
+        index=row.index if group.index is None else group.index,
+        local=row.local if group.local is None else group.local,
+        target=target,
+        pythons=group.pythons,
+        glibc=group.glibc,
+        runtime=row.runtime,
+        cudnn=row.cudnn,
+        libraries="bundled" if target in row.bundled_on else row.libraries,
+        architectures=group.architectures or row.architectures,
+        ptx=group.ptx or row.ptx,
+        capability_floor=row.capability_floor,
+        tested=row.tested,
+        requires=row.requires,
+        needs=row.needs,
+        environment=row.environment,
+        not_with=row.not_with,
+        vendor_files=_fitting(row.vendor_files, target),
+        device=row.device,
+        experimental=row.experimental,
+        source=row.source,
+        evidence=row.evidence,
+        verified_on=row.verified_on,
+        note=row.note,
+    )
+
+
+def _fitting(files: tuple[VendorFile, ...], target: str) -> tuple[VendorFile, ...]:
+    return tuple(file for file in files if not file.targets or target in file.targets)

@@ -1,0 +1,357 @@
+"""What a knowledge row may hold, one dataclass a kind of row. docs/knowledge.md says how to add one.
+
+A row in YAML has these attributes as kebab-case keys (`verified_on` is `verified-on`). A row without
+`source` and `evidence` is not a fact and is refused.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from provision.model.profile import YAML_CONFIG
+
+#: How a fact is known, best first: read out of the artifact (or run), index metadata, the maker's own
+#: table, others.
+Evidence = Literal["artifact", "metadata", "official-table", "community"]
+EVIDENCE: tuple[Evidence, ...] = ("artifact", "metadata", "official-table", "community")
+
+RuntimeKind = Literal[
+    "cpu", "cuda", "rocm", "directml", "xpu", "mps", "cann", "neuware", "musa", "supa", "dtk", "maca", "corex"
+]  # fmt: skip
+#: Who brings the accelerator's libraries: the machine, wheels beside the framework, the framework's own
+#: wheel, nobody.
+Supplier = Literal["system", "wheels", "bundled", "none"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Row:
+    """What every row has. `origin` is the file it stands in; `verified_on` a date, ISO 8601."""
+
+    __pydantic_config__ = YAML_CONFIG
+    id: str
+    source: str
+    evidence: Evidence
+    verified_on: str
+    origin: str = ""
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PatchRow(Row):
+    """What package metadata lacks for some versions of some packages.
+
+    `versions` are PEP 440 specifier sets, one of which must hold; `python` is one set; an empty `python` or
+    `targets` means every one. `verified` says what was run, or that it was not.
+    """
+
+    packages: tuple[str, ...]
+    versions: tuple[str, ...]
+    python: str = ""
+    targets: tuple[str, ...] = ()
+    constraints: tuple[str, ...] = ()
+    overrides: tuple[str, ...] = ()
+    add_requirements: tuple[str, ...] = ()
+    environment: dict[str, str] = field(default_factory=dict)
+    why: str
+    stage: str = ""
+    verified: str = ""
+    instead: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NameRow(Row):
+    """A name or pin that is not what it seems. Without `versions` the whole name; `instead` are ways out.
+
+    `unpinned_only`: the name is right with a version and wrong without one.
+    """
+
+    name: str
+    kind: Literal["dead", "never-existed", "look-alike", "placeholder", "yanked", "hostile"]
+    versions: tuple[str, ...] = ()
+    unpinned_only: bool = False
+    what_is_so: str
+    instead: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FamilyRow(Row):
+    """Distributions that write the same folder: at most one of `members` may be installed.
+
+    `pairs` are members that belong together on purpose (a stub and the distribution it brings).
+    """
+
+    folder: str
+    members: tuple[str, ...]
+    pairs: tuple[tuple[str, str], ...] = ()
+    why: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Runtime:
+    """The accelerator runtime that a build is for."""
+
+    __pydantic_config__ = YAML_CONFIG
+    kind: RuntimeKind
+    version: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tested:
+    """The pair that the maker's own table names as tested."""
+
+    __pydantic_config__ = YAML_CONFIG
+    runtime: str
+    cudnn: str = ""
+    source: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wheels:
+    """Which wheels exist: every version x Python x target of one group. `pythons` may be a range
+    (`3.7-3.10`).
+
+    `architectures`, `ptx`, `index` and `local`, where given, replace those of the row for these wheels.
+    """
+
+    __pydantic_config__ = YAML_CONFIG
+    versions: tuple[str, ...]
+    pythons: tuple[str, ...]
+    targets: tuple[str, ...]
+    glibc: str = ""
+    architectures: tuple[str, ...] = ()
+    ptx: tuple[str, ...] = ()
+    index: str | None = None
+    local: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VendorFile:
+    """A file that no index serves: what it is called and where its maker hands it out. `sha256` where known."""
+
+    __pydantic_config__ = YAML_CONFIG
+    package: str
+    version: str
+    file: str
+    where: str
+    targets: tuple[str, ...] = ()
+    pythons: tuple[str, ...] = ()
+    sha256: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BuildRow(Row):
+    """Builds of one framework that differ only in version, Python and target.
+
+    `index` is `pypi`, a named index (`pytorch-cu118`) or `vendor` (files that the vendor hands out).
+    `local` is the local version of the wheels (`cu118`), `requires` what must be installed with them,
+    `needs` what the machine must have (`cpu-flags`; `msvc` on Windows; `os`), `environment` variables to
+    set. `not_with` names distributions it cannot share an environment with. `capability_floor` is the
+    lowest NVIDIA compute capability by the maker's word, for wheels whose machine code (`architectures`)
+    was not read. `bundled_on` are targets whose wheels hold the libraries themselves.
+    """
+
+    framework: Literal["torch", "tensorflow"]
+    distributions: tuple[str, ...]
+    extras: tuple[str, ...] = ()
+    index: str = "pypi"
+    local: str = ""
+    runtime: Runtime
+    cudnn: str = ""
+    libraries: Supplier = "none"
+    bundled_on: tuple[str, ...] = ()
+    wheels: tuple[Wheels, ...]
+    architectures: tuple[str, ...] = ()
+    ptx: tuple[str, ...] = ()
+    tested: Tested | None = None
+    capability_floor: str = ""
+    requires: tuple[str, ...] = ()
+    needs: dict[str, str] = field(default_factory=dict)
+    environment: dict[str, str] = field(default_factory=dict)
+    not_with: tuple[str, ...] = ()
+    #: What must be fetched by hand, from the maker.
+    vendor_files: tuple[VendorFile, ...] = ()
+    device: str = ""
+    experimental: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MetadataRow(Row):
+    """The part of a package's own Requires-Dist that decides compatibility: name -> specifier set.
+
+    `extra`: what the extra of that name adds. `local`: only for builds with this local version.
+    """
+
+    packages: tuple[str, ...]
+    versions: tuple[str, ...]
+    extra: str = ""
+    local: str = ""
+    targets: tuple[str, ...] = ()
+    declares: dict[str, str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CompanionRow(Row):
+    """Packages that belong to one version of another: `torchvision` to `torch`, `tf-keras` to `tensorflow`.
+
+    `match` maps the leader's version (or specifier set) to what goes with it.
+    """
+
+    leader: str
+    package: str
+    match: dict[str, str]
+    same_index: bool = False
+    why: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IndexRow(Row):
+    """A named package index: `name` and `url` may hold `{variant}` (`pytorch-{variant}` ->
+    `.../whl/{variant}`).
+    """
+
+    name: str
+    url: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RuntimeRow(Row):
+    """One version of an accelerator runtime and the driver it needs. Keys of the driver maps are operating systems.
+
+    `driver` is what the maker packs with this version, `driver_floor` the lowest that can run it (CUDA 11 and later:
+    minor-version compatibility); `driver_lines` are the driver versions that the maker names for it. `capabilities` is
+    a specifier set for NVIDIA compute capability, `hardware` the cards otherwise. `updates` are driver maps of later
+    updates of the version, `requires` Python packages, `scripts` what must be sourced before use.
+    """
+
+    kind: RuntimeKind
+    version: str
+    exists: bool = True
+    driver: dict[str, str] = field(default_factory=dict)
+    driver_floor: dict[str, str] = field(default_factory=dict)
+    driver_lines: tuple[str, ...] = ()
+    capabilities: str = ""
+    hardware: tuple[str, ...] = ()
+    pythons: tuple[str, ...] = ()
+    requires: dict[str, str] = field(default_factory=dict)
+    updates: dict[str, dict[str, str]] = field(default_factory=dict)
+    scripts: tuple[str, ...] = ()
+    targets: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ArchitectureRow(Row):
+    """One hardware architecture: the first runtime with native code for it, and the cards that have it."""
+
+    vendor: str
+    name: str
+    first_runtime: str = ""
+    driver_floor: dict[str, str] = field(default_factory=dict)
+    cards: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LoaderRow(Row):
+    """File names that a program opens for a library line: `component` -> name, by operating system."""
+
+    library: str
+    versions: str
+    windows: dict[str, str] = field(default_factory=dict)
+    linux: dict[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CudnnRow(Row):
+    """A cuDNN line: `versions` is a specifier set, `cuda` the CUDA versions it is for."""
+
+    versions: str
+    cuda: tuple[str, ...]
+    driver_floor: dict[str, str] = field(default_factory=dict)
+    capabilities: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LibraryFile:
+    """One archive of a library set. `folder` is where its libraries stand in it; `size` is in bytes where a source
+    states it."""
+
+    __pydantic_config__ = YAML_CONFIG
+    target: str
+    url: str
+    sha256: str
+    folder: str
+    size: int | None = None
+
+    @property
+    def file(self) -> str:
+        return self.url.rpartition("/")[2]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LibraryRow(Row):
+    """A library (`cudnn`, `cuda`) of one version that can be placed beside an environment, from archives of its
+    maker (`files`) or from wheels of the default index (`wheels`: package -> version, for `targets`).
+
+    `cuda` is the CUDA version or major it is for; `holds` the names of all its libraries, by operating system: a set
+    is whole or it is not placed.
+    """
+
+    library: str
+    version: str
+    cuda: str
+    licence: str
+    files: tuple[LibraryFile, ...] = ()
+    wheels: dict[str, str] = field(default_factory=dict)
+    targets: tuple[str, ...] = ()
+    holds: dict[str, tuple[str, ...]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RuleRow(Row):
+    """When / then / because. See `rules.py` for what `when` may ask; `then` is what follows.
+
+    `instead` are ways out in words, best first; `require` are requirements that make it work.
+    """
+
+    when: dict[str, Any]
+    then: Literal["reject", "warn", "prefer", "require", "note"]
+    because: str
+    axis: str = ""
+    code: str = ""
+    instead: tuple[str, ...] = ()
+    never: tuple[str, ...] = ()
+    require: tuple[str, ...] = ()
+    prefer: dict[str, Any] = field(default_factory=dict)
+    environment: dict[str, str] = field(default_factory=dict)
+    cases: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FactRow(Row):
+    """A fact that no other kind of row holds; `about` are words to find it by. `not_so` is the wrong claim
+    it mends.
+    """
+
+    fact: str
+    about: tuple[str, ...] = ()
+    not_so: str = ""
+
+
+#: The key of a file under which rows of a kind stand.
+KINDS: Mapping[str, type[Row]] = {
+    "patches": PatchRow,
+    "names": NameRow,
+    "families": FamilyRow,
+    "builds": BuildRow,
+    "metadata": MetadataRow,
+    "companions": CompanionRow,
+    "indexes": IndexRow,
+    "runtimes": RuntimeRow,
+    "architectures": ArchitectureRow,
+    "loaders": LoaderRow,
+    "cudnn": CudnnRow,
+    "libraries": LibraryRow,
+    "rules": RuleRow,
+    "facts": FactRow,
+}
