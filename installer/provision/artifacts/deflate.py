@@ -11,6 +11,7 @@ from __future__ import annotations
 import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
 from itertools import chain
 
 WINDOW = 1 << 15
@@ -22,9 +23,8 @@ SEARCH = 192 << 10
 TASTE = 1 << 10
 #: The least that must decode before a place counts as the start of a block, in packed bytes.
 CONFIRM = 64 << 10
+#: Instead of a bit: a stored block, found by its lengths.
 STORED = 8
-#: What a code of each length takes of all codes, in 1/128.
-SHARES = (0, 64, 32, 16, 8, 4, 2, 1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,18 +66,29 @@ def _codes_fit(packed: bytes, byte: int, shift: int) -> bool:
     if (head >> 8) & 31 > 29:
         return False
     lengths = (head >> 17) & ((1 << 3 * (((head >> 13) & 15) + 4)) - 1)
-    total = 0
-    while lengths:
-        total += SHARES[lengths & 7]
-        lengths >>= 3
+    shares, total = _shares(), 0
+    while lengths and total <= 128:
+        total += shares[lengths & 0xFFF]
+        lengths >>= 12
     return total == 128
 
 
+@cache
+def _shares() -> tuple[int, ...]:
+    """What four code lengths of 3 bits take of all codes together, in 1/128; by their 12 bits."""
+    one = (0, 64, 32, 16, 8, 4, 2, 1)
+    return tuple(sum(one[(four >> bit) & 7] for bit in (0, 3, 6, 9)) for four in range(4096))
+
+
 def _stored(packed: bytes) -> Iterator[tuple[int, int]]:
-    """Bytes at which the lengths of a stored block may stand; `STORED` instead of a bit."""
-    for byte in range(min(SEARCH, len(packed) - 4)):
-        if packed[byte] ^ packed[byte + 2] == 0xFF and packed[byte + 1] ^ packed[byte + 3] == 0xFF:
-            yield byte, STORED
+    """Bytes at which the lengths of a stored block may stand: two bytes, and the same two inverted."""
+    head = packed[: SEARCH + 4]
+    number = int.from_bytes(head, "little")
+    differing = (number ^ (number >> 16)).to_bytes(len(head), "little")[:-4]
+    at = differing.find(b"\xff\xff")
+    while at >= 0:
+        yield at, STORED
+        at = differing.find(b"\xff\xff", at + 1)
 
 
 def _from(packed: bytes, shift: int) -> bytes:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import posixpath
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
@@ -189,13 +190,25 @@ def _summed_up(facts: ArtifactFacts) -> ArtifactFacts:
         facts,
         provided=tuple(sorted(provided)),
         needed=tuple(sorted(name for name in needed if name not in provided and name.lower() not in lower)),
-        runpaths=tuple(sorted({path for library in libraries for path in library.runpaths})),
+        runpaths=_outward(libraries, facts.top_level),
         glibc=max(floors, key=numbers, default=""),
         machine=_architectures(libraries, "machine"),
         ptx=_architectures(libraries, "ptx"),
         gfx=tuple(sorted({*facts.gfx, *_architectures(libraries, "gfx")})),
         unread=tuple(_unread(library) for library in libraries if library.reading != "whole"),
     )
+
+
+def _outward(libraries: Iterable[LibraryFacts], own: tuple[str, ...]) -> tuple[str, ...]:
+    """The run paths that lead out of the wheel: absolute ones, and folders of others beside it in site-packages."""
+    found = set()
+    for library in libraries:
+        here = posixpath.dirname(library.path)
+        for path in library.runpaths:
+            place = posixpath.normpath(path.replace("${ORIGIN}", "$ORIGIN").replace("$ORIGIN", here or "."))
+            if place.split("/")[0] not in (*own, ".", ".."):
+                found.add(place)
+    return tuple(sorted(found))
 
 
 def _architectures(libraries: Iterable[LibraryFacts], kind: str) -> tuple[str, ...]:

@@ -7,16 +7,19 @@ from dataclasses import dataclass, replace
 
 from provision.artifacts import elf, pe
 from provision.artifacts.gpucode import CodeScanner
-from provision.artifacts.peek import Peek, Stretch, agreed, head
+from provision.artifacts.peek import Parts, Peek, head
 from provision.artifacts.seekable import SourceFile
-from provision.artifacts.view import HEAD, Extent, Miss, PartsView, View, in_passes
+from provision.artifacts.view import Extent, Miss, PartsView, View, in_passes
 from provision.artifacts.wheel import Member, Wheel
-from provision.model.artifact import ArtifactError, LibraryFacts, artifact_error
+from provision.model.artifact import ArtifactError, LibraryFacts
 from provision.ports import ByteSource
 
 #: Libraries up to this size are unpacked in memory at once, in bytes.
 IN_MEMORY = 32 << 20
 PIECE = 1 << 20
+#: The start of a library is packed to less than one part in so many.
+START_RATIO = 8
+TOO_DEEP = "its imports lie too deep in it to be read"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,7 +43,7 @@ class Limits:
 #: For a wheel at hand: everything.
 EVERYTHING = Limits(whole=1 << 62, total=1 << 62, small=1 << 30)
 #: For a wheel on a server: a few megabytes.
-GLANCE = Limits(whole=2 << 20, start=6 << 20, end=1 << 20, sample=1 << 20, total=16 << 20, small=24, large=3)
+GLANCE = Limits(whole=2 << 20, start=6 << 20, end=1 << 20, sample=3 << 18, total=12 << 20, small=12, large=2)
 
 
 def read_whole(wheel: Wheel, member: Member) -> LibraryFacts:
@@ -123,62 +126,64 @@ def _packed_note(bundles: int) -> str:
 def _part_of_elf(
     peek: Peek, first: bytes, facts: LibraryFacts, limits: Limits, affordable: Callable[[], bool]
 ) -> LibraryFacts:
-    size, own = facts.size, facts.path.rsplit("/", 1)[-1]
-    facts = replace(facts, format="elf", arch=_elf_arch(first))
-    end = peek.end(limits.end)
+    facts = replace(facts, format="elf", arch=elf.arch(first))
+    parts = peek.parts(first, limits.end)
     try:
-        table = agreed(elf.sections, size, first, end)
+        table = elf.sections(parts.likely(), parts.other())
     except (Miss, ArtifactError):
-        table = None
-    if table is None:
         return replace(facts, note="its end could not be read alone: neither its needs nor its code are known")
-    facts = _with_elf_strings(peek, first, end, table, facts, limits, own)
-    region = next((table[name] for name in elf.GPU_SECTIONS if name in table), None)
-    return _with_samples(peek, facts, region, limits, affordable)
-
-
-def _elf_arch(first: bytes) -> str:
-    return {62: "x86_64", 183: "aarch64"}.get(int.from_bytes(first[18:20], "little"), "")
+    facts = _with_elf_strings(peek, parts, table, facts, limits)
+    code = elf.gpu_section(table)
+    return _with_samples(peek, facts, (code.offset, code.size) if code else None, limits, affordable)
 
 
 def _with_elf_strings(
-    peek: Peek,
-    first: bytes,
-    end: Stretch | None,
-    table: dict[str, elf.Section],
-    facts: LibraryFacts,
-    limits: Limits,
-    own: str,
+    peek: Peek, parts: Parts, table: tuple[elf.Section, ...], facts: LibraryFacts, limits: Limits
 ) -> LibraryFacts:
     """The library's needs: exact where its dynamic segment is at hand, else what its strings name."""
-    where = table.get(".dynstr")
+    where = elf.dynamic_strings(table)
     if where is None:
         return replace(facts, note="it has no dynamic strings")
-    if end is None or where.offset < end.offset:
-        wanted = max(where.end, table.get(".gnu.version_r", where).end)
-        first = peek.start(limits.start, wanted)
-    for parse in (elf.read, lambda view: elf.strings(view, where, own)):
-        try:
-            found = agreed(parse, facts.size, first, end)
-        except (Miss, ArtifactError):
-            continue
-        if found is not None:
-            note = "" if parse is elf.read else "its needs are those that its strings name"
-            return replace(_with_elf(facts, found), note=note)
-    return replace(facts, note="its dynamic strings lie too deep in it to be read: its needs are not known")
+    if where.offset < parts.end_at:
+        parts = _further(peek, parts, where, limits)
+    try:
+        words = parts.words(where.offset, where.size)
+    except Miss:
+        return replace(facts, note="its dynamic strings lie too deep in it to be read: its needs are not known")
+    named = elf.strings(words, facts.path.rsplit("/", 1)[-1])
+    try:
+        exact = elf.read(parts.likely())
+        if elf.confirmed(exact, words):
+            return _with_elf(facts, replace(exact, floors=named.floors))
+    except (Miss, ArtifactError):
+        pass
+    return replace(_with_elf(facts, named), note="its needs are those that its strings name")
+
+
+def _further(peek: Peek, parts: Parts, where: elf.Section, limits: Limits) -> Parts:
+    """More of the start, or of the end: whichever the dynamic strings lie nearer to."""
+    if where.end <= limits.start * START_RATIO:
+        return replace(parts, start=peek.start(limits.start, where.end))
+    if parts.size - where.offset <= limits.start * START_RATIO:
+        return peek.parts(parts.start, min(limits.start, limits.end * 4))
+    return parts
 
 
 def _part_of_pe(
     peek: Peek, first: bytes, facts: LibraryFacts, limits: Limits, affordable: Callable[[], bool]
 ) -> LibraryFacts:
-    table = pe.sections(PartsView(len(first), (0, first)))
-    end = peek.end(limits.end)
+    view = PartsView(facts.size, (0, first))
+    table = pe.sections(view)
+    wanted = max((offset + length for offset, length in pe.hints(view)), default=0)
+    if len(first) < wanted <= limits.start * START_RATIO:
+        first = peek.start(limits.start, min(wanted, facts.size))
+    parts = peek.parts(first, limits.end)
     try:
-        found = agreed(pe.read, facts.size, first, end)
+        found = pe.read(parts.likely())
+        sure = all(name.encode() + b"\0" in data for name in (*found.needed, *found.delayed) for data in parts.readings())
+        facts = _with_pe(facts, found) if sure else replace(facts, format="pe", note=TOO_DEEP)
     except (Miss, ArtifactError):
-        found = None
-    note = "" if found else "its imports lie too deep in it to be read"
-    facts = replace(_with_pe(facts, found) if found else replace(facts, format="pe"), note=note)
+        facts = replace(facts, format="pe", note=TOO_DEEP)
     region = next((table[name] for name in pe.GPU_SECTIONS if name in table), None)
     return _with_samples(peek, facts, region, limits, affordable)
 
