@@ -1,9 +1,9 @@
 """Read a deflated file from its middle or its end, without what comes before.
 
-A deflate stream is a row of blocks, and a block may begin at any bit. Where one begins is found by trying: what is
-no block soon ends in an error. Its references to earlier bytes, which are not at hand, are filled from a made-up
-window. Doing that with two windows that differ in every byte shows which bytes are certain: those on which
-both agree. So a few megabytes say what the end of a library of hundreds holds.
+A deflate stream is a row of blocks, and a block may begin at any bit. Where one begins is found by trying:
+what is no block soon ends in an error. Its references to earlier bytes, which are not at hand, are filled
+from a made-up window. Doing that with two windows that differ in every byte shows which bytes are certain:
+those on which both agree. So a few megabytes say what the end of a library of hundreds holds.
 """
 
 from __future__ import annotations
@@ -36,8 +36,8 @@ class Resumed:
 
 
 def resume(packed: bytes, final: bool) -> Resumed | None:
-    """Inflate from the first block that begins in `packed`. With `final` the stretch must end where the stream
-    does. None where no block is found, or too little is left to be sure of one."""
+    """Inflate from the first block that begins in `packed`. With `final` the stretch must end where the
+    stream does. None where no block is found, or too little is left to be sure of one."""
     for byte, shift in chain(_stored(packed), _dynamic(packed)):
         if len(packed) - byte < CONFIRM:
             continue
@@ -54,10 +54,13 @@ def _dynamic(packed: bytes) -> Iterator[tuple[int, int]]:
     for byte in range(min(SEARCH, len(packed) - 10)):
         word = packed[byte] | packed[byte + 1] << 8
         for shift in range(8):
-            # not the last block, type 2; at most 286 literal codes
-            if (word >> shift) & 7 == 4 and (word >> shift) & 0xF0 != 0xF0 and _codes_fit(packed, byte, shift):
-                if _tastes(_from(packed[byte : byte + TASTE], shift)):
-                    yield byte, shift
+            head = word >> shift  # not the last block, type 2; at most 286 literal codes
+            if head & 7 == 4 and head & 0xF0 != 0xF0 and _begins(packed, byte, shift):
+                yield byte, shift
+
+
+def _begins(packed: bytes, byte: int, shift: int) -> bool:
+    return _codes_fit(packed, byte, shift) and _tastes(_from(packed[byte : byte + TASTE], shift))
 
 
 def _codes_fit(packed: bytes, byte: int, shift: int) -> bool:

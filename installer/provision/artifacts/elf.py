@@ -1,8 +1,8 @@
 """What an ELF shared library asks for and brings: sonames, run paths, the floor of its symbol versions.
 
-A whole library is read by its dynamic segment: its section table, at the end of the file, is not used, so that a
-library of a gigabyte can be read as it goes by. Of a library at hand only in part, the section table says where the
-strings are, and they name what it needs.
+A whole library is read by its dynamic segment: its section table, at the end of the file, is not used, so
+that a library of a gigabyte can be read as it goes by. Of a library at hand only in part, the section table
+says where the strings are, and they name what it needs.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import re
 import struct
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import IO, TYPE_CHECKING, Any, NamedTuple, cast
 
 from provision.artifacts.gpucode import numbers
 from provision.artifacts.view import Extent, Miss, View, ViewFile
@@ -49,7 +49,8 @@ class ElfFacts:
 
 
 class Section(NamedTuple):
-    """A section: its name (empty where it cannot be seen), type and flags, and where it lies in the file, in bytes."""
+    """A section: its name (empty where it cannot be seen), type, flags, and where it lies in the file, in
+    bytes."""
 
     name: str
     kind: int
@@ -97,7 +98,7 @@ def sections(view: View, other: View) -> tuple[Section, ...]:
     size, count, names = struct.unpack_from("<HHH", head, 0x3A)
     if size != 64 or not names < count:
         raise _broken("an ELF file without a section table")
-    rows = [struct.unpack("<IIQQQQ", view.read(table + 64 * i, 64)[:40].ljust(40, b"\0")) for i in range(count)]
+    rows = [struct.unpack("<IIQQQQ", view.read(table + 64 * i, 40).ljust(40, b"\0")) for i in range(count)]
     words = [_section_names(v, rows[names][4], rows[names][5]) for v in (view, other)]
     named = [(_word(words[0], row[0]), _word(words[1], row[0])) for row in rows]
     found = tuple(
@@ -139,9 +140,10 @@ def strings(found: frozenset[bytes], own_name: str) -> ElfFacts:
 
 
 def confirmed(facts: ElfFacts, found: frozenset[bytes]) -> bool:
-    """Do all names in the facts stand in these dynamic strings? Lets facts read from uncertain bytes count."""
-    paths = ":".join(facts.runpaths)
-    return all(name.encode() in found for name in (*facts.needed, facts.soname or "", paths or "")) and bool(facts.needed)
+    """Do all names in the facts stand in these dynamic strings? Then facts read from uncertain bytes
+    count."""
+    names = (*facts.needed, facts.soname, ":".join(facts.runpaths))
+    return bool(facts.needed) and all(name.encode() in found for name in names if name)
 
 
 def arch(head: bytes) -> str:
@@ -162,7 +164,7 @@ def highest(versions: Iterable[str]) -> dict[str, str]:
 def _open(view: View) -> ELFFile:
     from elftools.elf.elffile import ELFFile
 
-    return ELFFile(ViewFile(_WithoutSections(view)))
+    return ELFFile(cast(IO[bytes], ViewFile(_WithoutSections(view))))
 
 
 class _WithoutSections:

@@ -19,6 +19,7 @@ IN_MEMORY = 32 << 20
 PIECE = 1 << 20
 #: The start of a library is packed to less than one part in so many.
 START_RATIO = 8
+NO_END = "its end could not be read alone: neither its needs nor its code are known"
 TOO_DEEP = "its imports lie too deep in it to be read"
 
 
@@ -26,9 +27,9 @@ TOO_DEEP = "its imports lie too deep in it to be read"
 class Limits:
     """How much of a wheel's libraries may be read, in stored bytes.
 
-    `whole`: a library up to this size is read whole; a larger one in part: up to `start` of its beginning, `end` of
-    its end, and samples of `sample`. `total` is for all libraries together. At most `small` libraries are read
-    whole and `large` in part; of the others the names are known.
+    `whole`: a library up to this size is read whole; a larger one in part: up to `start` of its beginning,
+    `end` of its end, and samples of `sample`. `total` is for all libraries together. At most `small`
+    libraries are read whole and `large` in part; of the others the names are known.
     """
 
     whole: int
@@ -38,6 +39,17 @@ class Limits:
     total: int
     small: int
     large: int = 0
+
+
+class Budget:
+    """What may still be read of a wheel, in stored bytes."""
+
+    def __init__(self, wheel: Wheel, total: int) -> None:
+        self._wheel = wheel
+        self._end = wheel.file.bytes_read + total
+
+    def allows(self, cost: int) -> bool:
+        return self._wheel.file.bytes_read + cost <= self._end
 
 
 #: For a wheel at hand: everything.
@@ -54,15 +66,15 @@ def read_whole(wheel: Wheel, member: Member) -> LibraryFacts:
     return _read(member.name, member.size, lambda: wheel.stream(member.name))
 
 
-def read_part(wheel: Wheel, member: Member, limits: Limits, affordable: Callable[[], bool]) -> LibraryFacts:
+def read_part(wheel: Wheel, member: Member, limits: Limits, budget: Budget) -> LibraryFacts:
     """What the start, the end and samples of a large library say. Raises ArtifactError where it is broken."""
     peek = Peek(wheel, member)
     first = head(peek)
     facts = LibraryFacts(path=member.name, size=member.size, reading="part")
     if first.startswith(elf.MAGIC):
-        return _part_of_elf(peek, first, facts, limits, affordable)
+        return _part_of_elf(peek, first, facts, limits, budget)
     if first.startswith(pe.MAGIC):
-        return _part_of_pe(peek, first, facts, limits, affordable)
+        return _part_of_pe(peek, first, facts, limits, budget)
     return replace(facts, note="neither an ELF nor a PE file")
 
 
@@ -120,21 +132,21 @@ def _with_pe(facts: LibraryFacts, found: pe.PeFacts) -> LibraryFacts:
 
 
 def _packed_note(bundles: int) -> str:
-    return f"{bundles} bundles of AMD code are packed as a whole: their architectures were not seen" if bundles else ""
+    return f"{bundles} bundles of AMD code are packed: their architectures were not seen" if bundles else ""
 
 
 def _part_of_elf(
-    peek: Peek, first: bytes, facts: LibraryFacts, limits: Limits, affordable: Callable[[], bool]
+    peek: Peek, first: bytes, facts: LibraryFacts, limits: Limits, budget: Budget
 ) -> LibraryFacts:
     facts = replace(facts, format="elf", arch=elf.arch(first))
     parts = peek.parts(first, limits.end)
     try:
         table = elf.sections(parts.likely(), parts.other())
     except (Miss, ArtifactError):
-        return replace(facts, note="its end could not be read alone: neither its needs nor its code are known")
+        return replace(facts, note=NO_END)
     facts = _with_elf_strings(peek, parts, table, facts, limits)
     code = elf.gpu_section(table)
-    return _with_samples(peek, facts, (code.offset, code.size) if code else None, limits, affordable)
+    return _with_samples(peek, facts, (code.offset, code.size) if code else None, limits, budget)
 
 
 def _with_elf_strings(
@@ -149,7 +161,7 @@ def _with_elf_strings(
     try:
         words = parts.words(where.offset, where.size)
     except Miss:
-        return replace(facts, note="its dynamic strings lie too deep in it to be read: its needs are not known")
+        return replace(facts, note="its dynamic strings lie too deep in it: its needs are not known")
     named = elf.strings(words, facts.path.rsplit("/", 1)[-1])
     try:
         exact = elf.read(parts.likely())
@@ -170,7 +182,7 @@ def _further(peek: Peek, parts: Parts, where: elf.Section, limits: Limits) -> Pa
 
 
 def _part_of_pe(
-    peek: Peek, first: bytes, facts: LibraryFacts, limits: Limits, affordable: Callable[[], bool]
+    peek: Peek, first: bytes, facts: LibraryFacts, limits: Limits, budget: Budget
 ) -> LibraryFacts:
     view = PartsView(facts.size, (0, first))
     table = pe.sections(view)
@@ -180,20 +192,21 @@ def _part_of_pe(
     parts = peek.parts(first, limits.end)
     try:
         found = pe.read(parts.likely())
-        sure = all(name.encode() + b"\0" in data for name in (*found.needed, *found.delayed) for data in parts.readings())
+        names = [name.encode() + b"\0" for name in (*found.needed, *found.delayed)]
+        sure = all(name in data for name in names for data in parts.readings())
         facts = _with_pe(facts, found) if sure else replace(facts, format="pe", note=TOO_DEEP)
     except (Miss, ArtifactError):
         facts = replace(facts, format="pe", note=TOO_DEEP)
     region = next((table[name] for name in pe.GPU_SECTIONS if name in table), None)
-    return _with_samples(peek, facts, region, limits, affordable)
+    return _with_samples(peek, facts, region, limits, budget)
 
 
 def _with_samples(
-    peek: Peek, facts: LibraryFacts, region: Extent | None, limits: Limits, affordable: Callable[[], bool]
+    peek: Peek, facts: LibraryFacts, region: Extent | None, limits: Limits, budget: Budget
 ) -> LibraryFacts:
     if region is None or not limits.sample:
         return facts
-    code, taken = peek.code((region[0], region[1]), limits.sample, affordable)
+    code, taken = peek.code((region[0], region[1]), limits.sample, lambda: budget.allows(limits.sample))
     words = f"its code was seen in {taken} samples" if code else f"{taken} samples showed no GPU code"
     return replace(facts, code=code, note="; ".join(filter(None, (facts.note, words))))
 
@@ -201,5 +214,3 @@ def _with_samples(
 def unreadable(error: ArtifactError) -> str:
     """The words of an error, for a note."""
     return "; ".join(f.summary + (f" ({f.detail})" if f.detail else "") for f in error.findings)
-
-

@@ -1,8 +1,8 @@
 """What a Windows DLL (or .pyd, .exe) imports: the names of its DLLs, those loaded at first use told apart.
 
-The format is that of Microsoft's "PE Format" specification. Header and section table stand in the first bytes; of the
-rest only the import descriptors and the names are read, so that a DLL of a gigabyte can be read as it goes by
-(parsers at hand want the whole file and every imported function).
+The format is that of Microsoft's "PE Format" specification. Header and section table stand in the first
+bytes; of the rest only the import descriptors and the names are read, so that a DLL of a gigabyte can be
+read as it goes by (parsers at hand want the whole file and every imported function).
 """
 
 from __future__ import annotations
@@ -94,7 +94,12 @@ def _header(view: View) -> _Header:
         signature, machine, count = struct.unpack_from("<4sHH", head, place)
         optional, (length,) = place + 24, struct.unpack_from("<H", head, place + 20)
         (magic,) = struct.unpack_from("<H", head, optional)
-        if not head.startswith(MAGIC) or signature != b"PE\0\0" or magic not in DIRECTORY or count > MOST_SECTIONS:
+        if (
+            not head.startswith(MAGIC)
+            or signature != b"PE\0\0"
+            or magic not in DIRECTORY
+            or count > MOST_SECTIONS
+        ):
             raise _broken("its header is not that of a PE file")
         tables = _tables(head, optional + DIRECTORY[magic])
         rows = [struct.unpack_from("<8sIIII", head, optional + length + 40 * i) for i in range(count)]
@@ -107,7 +112,9 @@ def _header(view: View) -> _Header:
 def _tables(head: bytes, at: int) -> dict[int, int]:
     """The addresses of the two tables of imports, where the file has them."""
     (rows,) = struct.unpack_from("<I", head, at)
-    found = {kind: struct.unpack_from("<I", head, at + 4 + 8 * kind)[0] for kind in DESCRIPTORS if kind < rows}
+    found = {
+        kind: struct.unpack_from("<I", head, at + 4 + 8 * kind)[0] for kind in DESCRIPTORS if kind < rows
+    }
     return {kind: address for kind, address in found.items() if address}
 
 

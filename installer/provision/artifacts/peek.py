@@ -1,7 +1,8 @@
 """A large library of a wheel, read in part: its first bytes, its last ones, and samples from its middle.
 
-That is a few megabytes of hundreds, and says nearly as much: the section table lies at the end of an ELF file, the
-dynamic strings near its start or (once patched) at its end, and GPU code of all architectures alternates all along.
+That is a few megabytes of hundreds, and says nearly as much: the section table lies at the end of an ELF
+file, the dynamic strings near its start or (once patched) at its end, and GPU code of all architectures
+alternates all along.
 """
 
 from __future__ import annotations
@@ -75,18 +76,23 @@ class Peek:
         """These first bytes, and the last ones as far as `packed` stored ones hold them."""
         begin = max(0, self.member.packed - packed)
         stored = self._wheel.stored(self.member.name, begin, packed)
-        found = resume(stored, final=True) if self._wheel.deflated(self.member.name) else Resumed(stored, stored)
+        found = self._inflated(stored, final=True)
         if found is None or len(found.first) > self.member.size:
             found = Resumed(b"", b"")
         return Parts(self.member.size, start, self.member.size - len(found.first), found)
 
     def sample(self, place: int, packed: int) -> Resumed | None:
         """What `packed` stored bytes from the stored byte `place` hold."""
-        stored = self._wheel.stored(self.member.name, place, packed)
-        return resume(stored, final=False) if self._wheel.deflated(self.member.name) else Resumed(stored, stored)
+        return self._inflated(self._wheel.stored(self.member.name, place, packed), final=False)
 
-    def code(self, region: Extent, packed: int, affordable: Callable[[], bool]) -> tuple[tuple[GpuCode, ...], int]:
-        """GPU code seen in samples from a region (offset, length) of the library, and the number of samples."""
+    def _inflated(self, stored: bytes, final: bool) -> Resumed | None:
+        return resume(stored, final) if self._wheel.deflated(self.member.name) else Resumed(stored, stored)
+
+    def code(
+        self, region: Extent, packed: int, affordable: Callable[[], bool]
+    ) -> tuple[tuple[GpuCode, ...], int]:
+        """GPU code seen in samples from a region (offset, length) of the library, and the number of
+        samples."""
         merged: dict[tuple[str, str], GpuCode] = {}
         taken = quiet = 0
         for place in self._places(region, packed):
