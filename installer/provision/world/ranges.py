@@ -115,7 +115,8 @@ class HttpSource:
         if answer.status_code == 200:
             raise ArtifactError(_no_ranges(self._shown))
         if answer.status_code != 206:
-            raise ArtifactError(_unreachable(self._shown, f"the server answered {answer.status_code}", answer.status_code))
+            status = answer.status_code
+            raise ArtifactError(_unreachable(self._shown, f"the server answered {status}", status))
         etag = answer.headers.get("ETag", "")
         if self._etag and etag and etag != self._etag:
             raise ArtifactError(_changed(self._shown))
@@ -163,8 +164,9 @@ def _unreachable(url: str, words: str, status: int = 0) -> Finding:
         403: Remedy("Give the credentials of that host in ~/.netrc, or ask who runs it for access"),
         404: Remedy("The file is gone there: lock again"),
     }
-    remedy = remedies.get(status, Remedy("Check the network and HTTPS_PROXY, or fetch the file and inspect it from disk"))
-    return Finding("artifact-unreachable", "error", f"{url} cannot be read", words, (Evidence(url, words),), (remedy,))
+    other = Remedy("Check the network and HTTPS_PROXY, or fetch the file and inspect it from disk")
+    remedy, evidence = remedies.get(status, other), Evidence(url, words)
+    return Finding("artifact-unreachable", "error", f"{url} cannot be read", words, (evidence,), (remedy,))
 
 
 def _no_ranges(url: str) -> Finding:
