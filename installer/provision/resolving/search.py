@@ -49,7 +49,8 @@ def solve(profile: Profile, target: str, python: str, knowledge: Knowledge) -> I
 
 
 def _pools(ask: Wanted, knowledge: Knowledge) -> tuple[list[tuple[Build, ...]], tuple[Rejected, ...]]:
-    pools, lost = [], []
+    pools: list[tuple[Build, ...]] = []
+    lost: list[Rejected] = []
     for name, framework in ask.frameworks.items():
         kept, rejected = candidates(name, framework, ask, knowledge)
         if not kept and (guess := unknown_build(name, framework, ask, knowledge)):
