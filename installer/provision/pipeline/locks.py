@@ -199,11 +199,11 @@ def _without_idle_patches(made: Lock, knowledge: Knowledge) -> Lock:
     return replace(kept, digests=replace(made.digests, knowledge=knowledge.digest(_rows(kept))))
 
 
-def look_alikes(knowledge: Knowledge) -> tuple[tuple[str, str], ...]:
-    """Wrong names -> what to use instead, for the messages of a failed closure."""
+def look_alikes(knowledge: Knowledge) -> dict[str, tuple[str, tuple[str, ...]]]:
+    """Wrong names -> what is so and what to use instead, for the messages of a failed closure."""
     from provision.knowledge import NameRow
 
-    return tuple((row.name, row.what_is_so) for row in knowledge.rows(NameRow))
+    return {row.name: (row.what_is_so, row.instead) for row in knowledge.rows(NameRow) if not row.versions}
 
 
 def _rows(made: Lock) -> list[str]:
