@@ -20,7 +20,7 @@ PASSES = 5
 ROOM = 256 << 10
 
 
-class Miss(Exception):  # noqa: N818 - not an error: it asks for more
+class Miss(Exception):
     """`length` bytes at `offset` are not at hand."""
 
     def __init__(self, offset: int, length: int) -> None:
