@@ -179,7 +179,10 @@ class _Kept:
 
 
 class _Pages:
-    """Pages on the disk: a line of JSON about the answer, then its body. A page that cannot be read or written is a page that is not kept."""
+    """Pages on the disk: a line of JSON about the answer, then its body.
+
+    A page that cannot be read or written is a page that is not kept.
+    """
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
