@@ -89,7 +89,7 @@ def missing_caps(scope: Scope, knowledge: Knowledge) -> Iterator[Finding]:
     """A pinned package whose metadata lacks a bound, where the file does not set that bound either."""
     wanted = scope.by_name()
     for one in scope.wanted:
-        if one.manager != "pip" or one.version is None or one.solved:
+        if one.manager != "pip" or one.version is None or one.solved or _name_row(one, knowledge):
             continue
         told: set[str] = set()
         for row in _patches(one, scope, knowledge):
@@ -181,7 +181,9 @@ def _against_lines(scope: Scope, builds: list[Pair], knowledge: Knowledge) -> It
     lines = [*scope.by_name("pip").items(), *scope.by_name("conda").items()]
     told: set[tuple[Wanted, Wanted]] = set()
     for one, build in builds:
-        declared = knowledge.declares(build)
+        # Companions have a rule of their own, which says more.
+        companions = {package for package, _, _ in knowledge.companions(one.name, build.version)}
+        declared = {n: v for n, v in knowledge.declares(build).items() if n not in companions}
         for other in (other for name, others in lines if name in declared for other in others):
             apart = not overlap([SpecifierSet(declared[other.name]), _without_local(other.specifiers)])
             if apart and (one, other) not in told and not other.solved:
@@ -251,7 +253,7 @@ def _builds(one: Wanted, scope: Scope, knowledge: Knowledge) -> Iterator[Build]:
     """The known builds that a pinned requirement may be, on the targets where it holds."""
     if one.manager != "pip" or one.version is None or one.name not in distributions(knowledge):
         return
-    for framework in {row.framework for row in knowledge.rows(BuildRow) if one.name in row.distributions}:
+    for framework in frameworks(knowledge):
         for build in knowledge.builds(framework):
             right = (build.distribution, build.version, build.local) == (
                 one.name,
@@ -260,6 +262,11 @@ def _builds(one: Wanted, scope: Scope, knowledge: Knowledge) -> Iterator[Build]:
             )
             if right and set(build.extras) <= set(one.extras) and build.target in targets_of(scope, one):
                 yield build
+
+
+def frameworks(knowledge: Knowledge) -> list[str]:
+    """Every framework that builds are known of."""
+    return sorted({row.framework for row in knowledge.rows(BuildRow)})
 
 
 def distributions(knowledge: Knowledge) -> set[str]:

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from provision.knowledge import Build, IndexRow, Knowledge, LintRow
 from provision.knowledge.versions import holds_any, version_key
 from provision.linting.nouns import Scope, Setting, Wanted, canonical
-from provision.linting.packages import distributions
+from provision.linting.packages import distributions, frameworks
 from provision.linting.places import in_words, targets_of
 from provision.model.finding import Finding, Severity
 from provision.model.lock import PYPI
@@ -19,14 +19,11 @@ def silent_cpu(scope: Scope, knowledge: Knowledge) -> Iterator[Finding]:
     """A framework without an index, on targets where the default index has its CPU build only."""
     if scope.vendor == "cpu" or _names_a_build(scope, knowledge):
         return
+    carriers = distributions(knowledge)
     for one in scope.wanted:
-        if (
-            one.manager != "pip"
-            or one.local
-            or one.bound
-            or one.url
-            or one.name not in distributions(knowledge)
-        ):
+        if one.name not in carriers or one.manager != "pip" or one.solved:
+            continue
+        if one.local or one.bound or one.url:
             continue
         targets, elsewhere = _cpu_only(one, scope, knowledge)
         if targets and elsewhere is not None:
@@ -35,8 +32,12 @@ def silent_cpu(scope: Scope, knowledge: Knowledge) -> Iterator[Finding]:
 
 def _cpu_only(one: Wanted, scope: Scope, knowledge: Knowledge) -> tuple[tuple[str, ...], Build | None]:
     """Targets on which an installer takes a CPU build, and a build for accelerators that it passes over there."""
-    builds = [b for f in ("torch", "tensorflow") for b in knowledge.builds(f) if b.distribution == one.name]
-    fitting = [b for b in builds if one.specifiers.contains(b.version, prereleases=True)]
+    builds = [b for f in frameworks(knowledge) for b in knowledge.builds(f)]
+    fitting = [
+        b
+        for b in builds
+        if b.distribution == one.name and one.specifiers.contains(b.version, prereleases=True)
+    ]
     found: list[str] = []
     better: list[Build] = []
     for target in targets_of(scope, one):
@@ -94,7 +95,12 @@ def local_versions(scope: Scope, knowledge: Knowledge) -> Iterator[Finding]:
 
 def _local_finding(one: Wanted, scope: Scope, knowledge: Knowledge) -> Finding:
     version = (one.version or "").partition("+")[0]
-    builds = [b for b in knowledge.builds("torch") if b.local == one.local and b.index != PYPI]
+    builds = [
+        b
+        for f in frameworks(knowledge)
+        for b in knowledge.builds(f)
+        if b.local == one.local and b.index != PYPI
+    ]
     build = next((b for b in builds if b.version == version), builds[0] if builds else None)
     url = knowledge.index_url(build.index) if build else None
     mirror = next(iter(scope.of("index-url")), None)
