@@ -12,7 +12,18 @@ from tests.support.index import LoopbackIndex
 from tests.support.stacks import add_tiny_tensorflow
 
 #: Variables by which a machine tells installers and HTTP clients where to go.
-_STEERING = ("PIP_", "UV_", "PROVISION_", "XDG_", "CONDA_", "VIRTUAL_ENV", "NETRC", "SSL_CERT_", "REQUESTS_")
+_STEERING = (
+    "PIP_",
+    "UV_",
+    "PROVISION_",
+    "XDG_",
+    "CONDA_",
+    "VIRTUAL_ENV",
+    "NETRC",
+    "SSL_CERT_",
+    "REQUESTS_",
+    "CURL_",
+)
 
 
 @pytest.fixture

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator
+from dataclasses import dataclass
 
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
 from packaging.version import InvalidVersion, Version
@@ -34,7 +34,9 @@ class Request:
     offline: bool = False
     interpreter: str | None = None
     reinstall: bool = False
-    names: dict[str, str] = field(default_factory=dict)
+    #: The smoke jobs that will prove the environment, and the device they must run on.
+    jobs: tuple[str, ...] = ()
+    proof_device: str = "cpu"
 
 
 def plan(lock: Lock, digest: str, state: EnvState, machine: Machine, request: Request) -> Plan:
@@ -94,7 +96,8 @@ def _steps(
         )  # fmt: skip
     yield Step(
         action="create", kind="environment", subject=f"generation {generation}",
-        reason=_why_new(state), args={"python": python.path if python else "", "version": python.version if python else lock.python},
+        reason=_why_new(state),
+        args={"python": python.path if python else "", "version": python.version if python else lock.python},
     )  # fmt: skip
     yield from _fetch_steps(lock, request)
     for artifact in lock.packages:
@@ -108,14 +111,9 @@ def _steps(
             action="install", kind="package", subject=f"{artifact.name} {artifact.version}", reason=_why(artifact, lock),
             args={"index": artifact.index, "file": artifact.file, "size": artifact.size, "sha256": artifact.sha256},
         )  # fmt: skip
-    for job in jobs(lock):
-        yield Step(
-            action="prove",
-            kind="job",
-            subject=job,
-            reason=f"level {lock.smoke.level}",
-            args={"device": device(lock, request)},
-        )
+    for job in request.jobs:
+        args = {"device": request.proof_device}
+        yield Step(action="prove", kind="job", subject=job, reason=f"level {lock.smoke.level}", args=args)
     yield Step(
         action="switch", kind="pointer", subject=f"generation {generation}",
         reason=f"generation {state.generation} stays for rollback" if state.generation else "the first generation",
@@ -158,32 +156,6 @@ def _name(requirement: str) -> str:
         return canonicalize_name(Requirement(requirement).name)
     except InvalidRequirement:
         return requirement
-
-
-def jobs(lock: Lock) -> tuple[str, ...]:
-    """The smoke jobs of a lock: those it names, else one a framework (and dual for two), else imports."""
-    if lock.smoke.jobs:
-        return tuple(lock.smoke.jobs)
-    if len(lock.frameworks) > 1:
-        return (*lock.frameworks, "dual")
-    return lock.frameworks or ("imports",)
-
-
-#: vendor -> the device that its frameworks call it; AMD depends on the runtime.
-_DEVICES = {
-    "cpu": "cpu", "nvidia": "cuda", "intel": "xpu", "apple": "mps", "ascend": "npu", "cambricon": "mlu",
-    "moorethreads": "musa", "biren": "supa", "hygon": "cuda", "metax": "cuda", "iluvatar": "cuda",
-}  # fmt: skip
-
-
-def device(lock: Lock, request: Request) -> str:
-    """The device that the proof must run on."""
-    asked = request.device or lock.smoke.device
-    if asked and asked != "gpu":
-        return asked
-    if lock.hardware == "amd":
-        return "directml" if any(c.axis == "directml" for c in lock.stack) else "rocm"
-    return _DEVICES.get(lock.hardware, "cpu")
 
 
 def _sizes(lock: Lock, request: Request) -> Sizes:
@@ -327,7 +299,7 @@ def _unmet_flags(need: Need, machine: Machine) -> Finding | None:
     return Finding(
         "cpu-flags",
         "error",
-        f"This CPU lacks {', '.join(sorted(missing))}, which {need.because} needs; it would stop with an illegal instruction.",
+        f"This CPU lacks {', '.join(sorted(missing))}, which {need.because} needs: it would stop there.",
         evidence=(Evidence(machine.evidence.get("cpu", "detection"), machine.cpu),),
         remedies=(Remedy("Use a machine whose CPU has it, or a build made from source for this CPU."),),
     )
@@ -349,7 +321,3 @@ def _disk(lock: Lock, request: Request) -> Iterator[Finding]:
                 Remedy("Free some space, or put the cache on another disk.", "export PROVISION_CACHE=/path"),
             ),
         )
-
-
-def names(steps: Sequence[Step], action: str) -> tuple[str, ...]:
-    return tuple(s.subject for s in steps if s.action == action)

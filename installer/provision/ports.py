@@ -8,12 +8,14 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
-from provision.model.finding import Finding
-from provision.model.lock import Artifact
-from provision.model.machine import Interpreter
-from provision.model.profile import Index
+# Only for types: who speaks to a Reader need not pay for the nouns of the other ports.
+if TYPE_CHECKING:
+    from provision.model.finding import Finding
+    from provision.model.lock import Artifact, Lock
+    from provision.model.machine import Interpreter
+    from provision.model.profile import Index
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,6 +123,8 @@ class ClosureRequest:
     as_of: str | None = None
     #: name -> version to keep where it still fits (a former lock).
     preferences: Mapping[str, str] = field(default_factory=dict)
+    #: False: only the packages named, to learn where their files are.
+    dependencies: bool = True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -216,6 +220,28 @@ class SmokeRunner(Protocol):
     def run(self, request: JobRequest) -> JobOutput: ...
 
 
+class ByteSource(Protocol):
+    """The bytes of one file, local or remote, read where they are wanted."""
+
+    @property
+    def name(self) -> str:
+        """The file's name, without folder or address."""
+
+    def size(self) -> int:
+        """Bytes in all. Raises ArtifactError when the file cannot be reached."""
+
+    def read(self, offset: int, length: int) -> bytes:
+        """`length` bytes from `offset`, fewer only where the file ends. Raises ArtifactError."""
+
+
+class FactStore(Protocol):
+    """Keeps small texts under keys between runs: a cache, free to forget."""
+
+    def get(self, key: str) -> str | None: ...
+
+    def put(self, key: str, text: str) -> None: ...
+
+
 Clock = Callable[[], str]
 
 
@@ -282,10 +308,8 @@ class Store(Protocol):
     def present(self, artifacts: Sequence[Artifact]) -> frozenset[str]:
         """SHA-256 of those that need no download."""
 
-    def fetch(
-        self, artifacts: Sequence[Artifact], indexes: Sequence[Index], advance: Callable[[int], None]
-    ) -> tuple[LocalFile, ...]:
-        """All of them as local files, in the given order. Raises ProvisionError leaves."""
+    def fetch(self, lock: Lock, advance: Callable[[int], None]) -> tuple[LocalFile, ...]:
+        """Packages and build tools of a lock as local files. Raises ProvisionError leaves."""
 
 
 class Installer(Protocol):

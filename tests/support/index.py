@@ -7,6 +7,7 @@ files, one folder a project: `<root>/<index>/<project>/<file>`. `fail()` makes p
 from __future__ import annotations
 
 import base64
+import contextlib
 import fnmatch
 import hashlib
 import html
@@ -16,6 +17,7 @@ import shutil
 import socket
 import ssl
 import struct
+import sys
 import threading
 import zipfile
 from collections.abc import Iterator, Mapping
@@ -24,9 +26,13 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Literal
-from urllib.parse import unquote
+from urllib.parse import unquote, urlsplit
 
 from tests.support import wheels
+
+with contextlib.suppress(ImportError):  # Not on Windows.
+    import fcntl
+    import termios
 
 JSON_TYPE = "application/vnd.pypi.simple.v1+json"
 CERTIFICATE = Path(__file__).with_name("loopback.pem")
@@ -361,7 +367,8 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _answer(self, *, body: bool) -> None:
         index = self.server.index
-        path = self.path.split("?")[0].split("#")[0]
+        # As a proxy it is asked for whole URLs; it answers for all hosts itself.
+        path = urlsplit(self.path).path
         fault = index.fault_for(path)
         if fault.silent:
             self._end("stall")
@@ -404,7 +411,7 @@ class _Handler(BaseHTTPRequestHandler):
         if self.headers.get("If-None-Match") == tag:
             return 304, headers, b""
         if fault.corrupt:
-            data = bytes(b ^ 0xFF for b in data)
+            data = data.translate(bytes(range(255, -1, -1)))
         if fault.ranges:
             headers["Accept-Ranges"] = "bytes"
             wanted = self._range(len(data), tag)
@@ -463,8 +470,21 @@ class _Handler(BaseHTTPRequestHandler):
         if how == "stall":
             self.server.index.pause(60)
         if how == "reset":
+            self._wait_until_received()
             self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
             self.connection.close()
+
+    def _wait_until_received(self) -> None:
+        """A reset throws away what is still under way; so that N bytes come, wait for them."""
+        if sys.platform != "linux":
+            self.server.index.pause(0.2)
+            return
+        left = bytearray(4)
+        for _ in range(200):
+            fcntl.ioctl(self.connection, termios.TIOCOUTQ, left)
+            if not any(left):
+                break
+            self.server.index.pause(0.01)
 
 
 def _length(fault: Fault, size: int) -> int:

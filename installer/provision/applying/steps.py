@@ -88,9 +88,7 @@ def gather(context: Context) -> None:
     """Every artifact of the lock as a local file, its hash checked."""
     if context.wheels:
         return
-    wanted = (*context.lock.packages, *context.lock.build)
-    effects = context.effects
-    found = effects.store.fetch(wanted, context.lock.indexes, effects.reporter.advance)
+    found = context.effects.store.fetch(context.lock, context.effects.reporter.advance)
     context.wheels = {file.artifact.sha256: file for file in found}
 
 

@@ -5,11 +5,15 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
 from provision.pipeline.session import Session
+
+if TYPE_CHECKING:
+    from provision.cli.progress import HumanReporter
+    from provision.model.receipt import JobResult
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -66,9 +70,22 @@ def make_session(
 ) -> Session:
     from provision.cli.progress import HumanReporter
 
-    session = Session(offline=offline, machine_file=machine_file, reporter=HumanReporter(quiet=quiet))
+    reporter = HumanReporter(quiet=quiet)
+    session = Session(offline=offline, machine_file=machine_file, reporter=reporter)
     session.confirm = _asker(as_json)
+    session.judged = _teller(reporter)
     return session
+
+
+def _teller(reporter: HumanReporter) -> Callable[[JobResult], None]:
+    """One line a judged job, as a stage of its own."""
+
+    def tell(result: JobResult) -> None:
+        from provision.cli.showing import job_line
+
+        reporter.stage("Proved" if result.verdict == "passed" else "Failed", job_line(result))
+
+    return tell
 
 
 def _asker(as_json: bool) -> Callable[[str], bool]:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from provision.cli.rendering import finding_lines, paint, row, say, seconds, size, sparkline
-from provision.model.receipt import JobResult, Receipt
+from provision.model.receipt import JobResult
 from provision.model.state import EnvState, Layout
 
 if TYPE_CHECKING:
@@ -30,9 +30,8 @@ def shown(path: str | Path) -> str:
 
 def show_plan(prepared: Prepared) -> None:
     plan, lock = prepared.plan, prepared.lock
-    say(
-        f"{paint(plan.profile, bold=True)} · {plan.target} · Python {plan.python}    lock {plan.lock[:6]} ({shown(prepared.lock_path)})"
-    )
+    lock_text = f"lock {plan.lock[:6]} ({shown(prepared.lock_path)})"
+    say(f"{paint(plan.profile, bold=True)} · {plan.target} · Python {plan.python}    {lock_text}")
     say()
     _show_stack(lock)
     if plan.steps:
@@ -69,8 +68,11 @@ def _show_stack(lock: Lock) -> None:
 
 
 _CONFIDENCE = {
-    "tested": "tested by its maker", "compatible": "compatible", "reported": "reported to work", "metadata": "by metadata only",
-}  # fmt: skip
+    "tested": "tested by its maker",
+    "compatible": "compatible",
+    "reported": "reported to work",
+    "metadata": "by metadata only",
+}
 
 
 def _choice(axis: str, value: str) -> str:
@@ -129,14 +131,6 @@ def _show_held(lock: Lock) -> None:
         say(f"  {patch.requirement}: {patch.because}    why: knowledge {patch.rule}")
 
 
-def show_receipt(receipt: Receipt) -> None:
-    """One line a job, then what it proves."""
-    for job in receipt.jobs:
-        say(
-            f"  {paint('Proved' if job.verdict == 'passed' else 'Failed', fg='green' if job.verdict == 'passed' else 'red'):<13}     {job_line(job)}"
-        )
-
-
 def job_line(job: JobResult) -> str:
     name = f"{job.framework} {job.version}".strip()
     if job.verdict == "failed":
@@ -145,7 +139,8 @@ def job_line(job: JobResult) -> str:
         return f"{name}  {seconds(job.seconds)}"
     curve = sparkline(job.losses)
     on = f"{job.device} ({job.device_name})" if job.device_name else job.device
-    return f"{name}  loss {job.losses[0]:.2f} -> {job.losses[-1]:.2f} in {len(job.losses)} steps on {on}  {curve}  {seconds(job.seconds)}"
+    fell = f"loss {job.losses[0]:.2f} -> {job.losses[-1]:.2f} in {len(job.losses)} steps"
+    return f"{name}  {fell} on {on}  {curve}  {seconds(job.seconds)}"
 
 
 def show_outcome(prepared: Prepared, outcome: Outcome, quiet: bool) -> None:

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 @quiet_option
 @click.pass_context
 def command(
-    ctx: click.Context, profile: str, as_json: bool, quiet: bool, dry_run: bool, **chosen: Any
+    ctx: click.Context, /, profile: str, as_json: bool, quiet: bool, dry_run: bool, **chosen: Any
 ) -> int:
     """Build the environment of PROFILE (a path or a bundled name) beside the old one, prove it, then switch to it.
 

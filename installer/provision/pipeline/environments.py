@@ -21,6 +21,7 @@ from provision.pipeline.profiles import Source, find_lock, read
 from provision.pipeline.session import Session, environment_path
 from provision.planning import Request, interpreter_for, plan
 from provision.resolving import pythons
+from provision.verifying import demand, jobs
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -167,6 +168,8 @@ def _request(made: Lock, session: Session, options: Options) -> Request:
         offline=session.offline,
         interpreter=named,
         reinstall=options.reinstall,
+        jobs=jobs(made),
+        proof_device=demand(made, device=options.device, vendor=made.hardware).device,
     )
 
 
@@ -215,7 +218,10 @@ def run_apply(reference: str, session: Session, options: Options) -> tuple[Prepa
 
 def _ask(prepared: Prepared, session: Session) -> None:
     state = prepared.state
-    question = f"{state.environment} is generation {state.generation}. Build generation {prepared.plan.generation} and switch to it?"
+    number = prepared.plan.generation
+    question = (
+        f"{state.environment} is generation {state.generation}. Build generation {number} and switch to it?"
+    )
     if not session.confirm(question):
         raise BlockedError(
             Finding(
@@ -276,14 +282,23 @@ def prove(
     environment: str | None = None,
 ) -> Receipt:
     """Run the smoke jobs in an environment, judge them, write the receipt."""
-    from provision.verifying.proving import prove as run_jobs
-    from provision.world.smoke import HostSmokeRunner
+    from provision.verifying import verify
+    from provision.world.installing import interpreter
+    from provision.world.smoke import ProcessSmokeRunner
 
     layout = Layout(environment or environment_path(session, made.path, options.environment))
-    receipt = run_jobs(
-        made, digest, folder, generation, HostSmokeRunner(), session.reporter, session.now(),
-        device=options.device, machine=machine_summary(session.machine),
-    )  # fmt: skip
+    session.reporter.start("Proving")
+    receipt = verify(
+        made,
+        Path(interpreter(folder)),
+        demand(made, device=options.device, vendor=made.hardware),
+        ProcessSmokeRunner(),
+        session.now,
+        digest=digest,
+        generation=generation,
+        machine=machine_summary(session.machine),
+        heard=session.judged,
+    )
     session.files.make_folder(str(Path(layout.receipt(generation)).parent))
     session.files.write(_receipt_place(session, layout, generation), dump_json(receipt))
     return receipt

@@ -149,7 +149,7 @@ def make_lock(profile: Profile, target: str, python: str, session: Session, keep
                 raise first from None
             raise
         try:
-            return _lock_stack(stack, profile, session.catalog(python), session.knowledge, keep)
+            return _lock_stack(stack, profile, session.catalog, session.knowledge, keep)
         except UnsatisfiableError as error:
             first = first or error
             if any(f.code in _FINAL for f in error.findings):
@@ -199,16 +199,17 @@ def _without_idle_patches(made: Lock, knowledge: Knowledge) -> Lock:
     return replace(kept, digests=replace(made.digests, knowledge=knowledge.digest(_rows(kept))))
 
 
-def look_alikes(knowledge: Knowledge) -> tuple[tuple[str, str], ...]:
-    """Wrong names -> what to use instead, for the messages of a failed closure."""
+def look_alikes(knowledge: Knowledge) -> dict[str, tuple[str, tuple[str, ...]]]:
+    """Wrong names -> what is so and what to use instead, for the messages of a failed closure."""
     from provision.knowledge import NameRow
 
-    return tuple((row.name, row.what_is_so) for row in knowledge.rows(NameRow))
+    return {row.name: (row.what_is_so, row.instead) for row in knowledge.rows(NameRow) if not row.versions}
 
 
 def _rows(made: Lock) -> list[str]:
     """The knowledge rows that a lock rests on."""
-    return [part.rule for part in (*made.stack, *made.patches, *made.needs) if part.rule]
+    rules = [c.rule for c in made.stack] + [p.rule for p in made.patches] + [n.rule for n in made.needs]
+    return [rule for rule in rules if rule]
 
 
 def check_profile(source: Source, session: Session) -> tuple[Finding, ...]:

@@ -13,7 +13,9 @@ if TYPE_CHECKING:
     from provision.knowledge import Knowledge
     from provision.model.finding import Finding
     from provision.model.machine import Machine
-    from provision.ports import Catalog, Files, Reporter, Store
+    from provision.model.receipt import JobResult
+    from provision.ports import Files, Reporter, Store
+    from provision.world.catalog import HostCatalog
     from provision.world.indexes import IndexConfig
     from provision.world.installing import UvInstaller
 
@@ -40,6 +42,8 @@ class Session:
     machine_file: Path | None = None
     #: Called with a question; True means yes.
     confirm: Callable[[str], bool] = lambda question: False
+    #: Told of each smoke job as soon as it is judged.
+    judged: Callable[[JobResult], None] = lambda result: None
 
     @cached_property
     def files(self) -> Files:
@@ -80,7 +84,7 @@ class Session:
         from provision.world.interpreters import HostInterpreters
         from provision.world.reader import HostReader
 
-        return detect(HostReader(), interpreters=HostInterpreters())
+        return detect(HostReader(), interpreters=HostInterpreters(self.cache / "interpreters.json"))
 
     @property
     def machine(self) -> Machine:
@@ -94,7 +98,8 @@ class Session:
         host = this_host()
         return f"{host.os}-{host.arch}"
 
-    def catalog(self, python: str) -> Catalog:
+    @cached_property
+    def catalog(self) -> HostCatalog:
         from provision.world.catalog import HostCatalog
 
         return HostCatalog(self.indexes, self.cache, offline=self.offline, interpreters=self.interpreters)
@@ -105,7 +110,8 @@ class Session:
         from provision.world.interpreters import HostInterpreters
 
         found = sorted(
-            HostInterpreters().find(), key=lambda p: [int(n) for n in p.version.split(".") if n.isdigit()]
+            HostInterpreters(self.cache / "interpreters.json").find(),
+            key=lambda p: [int(n) for n in p.version.split(".") if n.isdigit()],
         )
         return {".".join(p.version.split(".")[:2]): p.path for p in found if p.implementation == "cpython"}
 
@@ -113,7 +119,7 @@ class Session:
     def store(self) -> Store:
         from provision.world.supply import HostSupply
 
-        return HostSupply(self.indexes, self.cache, offline=self.offline)
+        return HostSupply(self.indexes, self.cache, self.catalog, offline=self.offline)
 
     @cached_property
     def installer(self) -> UvInstaller:

@@ -49,7 +49,8 @@ def solve(profile: Profile, target: str, python: str, knowledge: Knowledge) -> I
 
 
 def _pools(ask: Wanted, knowledge: Knowledge) -> tuple[list[tuple[Build, ...]], tuple[Rejected, ...]]:
-    pools, lost = [], []
+    pools: list[tuple[Build, ...]] = []
+    lost: list[Rejected] = []
     for name, framework in ask.frameworks.items():
         kept, rejected = candidates(name, framework, ask, knowledge)
         if not kept and (guess := unknown_build(name, framework, ask, knowledge)):
@@ -79,20 +80,20 @@ def clash(builds: Sequence[Build]) -> str | None:
 _RANK: dict[Confidence, int] = {"tested": 3, "compatible": 2, "reported": 1, "metadata": 0}
 
 
+#: What the evidence of a row is worth where its maker's own table names no tested pair.
+_BY_EVIDENCE: dict[str, Confidence] = {
+    "artifact": "compatible",
+    "metadata": "compatible",
+    "official-table": "tested",
+    "community": "reported",
+}
+
+
 def confidence(build: Build) -> Confidence:
     """tested: the maker's own table names it. compatible: the artifact says so. reported: people do."""
     if build.tested is not None:
         return "tested"
-    return (
-        {
-            "artifact": "compatible",
-            "metadata": "compatible",
-            "official-table": "tested",
-            "community": "reported",
-        }[build.evidence]
-        if build.row
-        else "metadata"
-    )  # type: ignore[return-value]
+    return _BY_EVIDENCE[build.evidence] if build.row else "metadata"
 
 
 def _preference(combo: Sequence[Build]) -> tuple[object, ...]:

@@ -8,7 +8,7 @@ from provision.model.finding import Evidence, Finding, Remedy
 from provision.verifying.evidence import fault, log_evidence, shorten
 from provision.verifying.requests import Demand
 from provision.verifying.rows import device_type, margin, rows
-from provision.verifying.runs import Run, finite, losses, number
+from provision.verifying.runs import Run, finite, losses, number, texts
 
 
 def figures(run: Run, wanted: Demand, log: str = "") -> Iterator[Finding]:
@@ -120,10 +120,14 @@ def _maker(run: Run, wanted: Demand) -> str:
     if run.framework != "tensorflow" or row is None:
         return ""
     if "plugin" in row:
-        plugins = " ".join(str(name) for name in run.one("devices").get("plugins") or ())
+        plugins = " ".join(texts(run.one("devices").get("plugins")))
         return "" if row["plugin"] in plugins else f"No plugin of this TensorFlow is named {row['plugin']}."
-    built = run.one("imported").get("build") or {}
-    return "" if built.get(row["build"]) else f"This TensorFlow is a build without {row['build']}."
+    built = run.one("imported").get("build")
+    return (
+        ""
+        if isinstance(built, dict) and built.get(row["build"])
+        else f"This TensorFlow is a build without {row['build']}."
+    )
 
 
 def _agreement(run: Run) -> Iterator[Finding]:

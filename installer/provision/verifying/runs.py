@@ -9,6 +9,8 @@ from typing import Any
 
 Event = Mapping[str, Any]
 
+FRAMEWORKS = ("torch", "tensorflow")
+
 
 @dataclass(frozen=True, slots=True)
 class Run:
@@ -47,12 +49,11 @@ class Run:
         """Every place that the report names for a variable, a gradient or a result."""
         event = self.one("device")
         for key in ("used", "loss_device", "variables", "gradients"):
-            value = event.get(key, ())
-            yield from (str(place) for place in ((value,) if isinstance(value, str) else value))
+            yield from texts(event.get(key))
 
     def listed(self) -> str:
         """The devices of the demanded kind that the framework sees, in words."""
-        return ", ".join(str(name) for name in self.one("devices").get("devices") or ()) or "none"
+        return ", ".join(texts(self.one("devices").get("devices"))) or "none"
 
     def facts(self) -> dict[str, Any]:
         """What a receipt keeps of a run."""
@@ -80,9 +81,9 @@ def runs(report: Sequence[Event]) -> tuple[Run, ...]:
     """Runs in the order in which they first speak."""
     keys: dict[tuple[str, str], list[Event]] = {}
     for event in report:
-        framework = str(event.get("framework", ""))
-        if framework:
-            keys.setdefault((framework, str(event.get("order", ""))), []).append(event)
+        framework, order = event.get("framework"), event.get("order")
+        if framework in FRAMEWORKS:
+            keys.setdefault((framework, order if isinstance(order, str) else ""), []).append(event)
     return tuple(Run(framework, order, tuple(events)) for (framework, order), events in keys.items())
 
 
@@ -92,14 +93,22 @@ def number(value: Any) -> float | None:
         return None
     try:
         return float(value)
-    except ValueError:
+    except (ValueError, OverflowError):
         return None
+
+
+def texts(value: Any) -> tuple[str, ...]:
+    """A text or a list of texts as texts; what is neither is none."""
+    if isinstance(value, str):
+        return (value,)
+    return tuple(str(one) for one in value) if isinstance(value, list | tuple) else ()
 
 
 def losses(event: Event) -> tuple[float, ...]:
     """The losses of an event; what is no figure counts as nan."""
-    found = event.get("losses") or ()
-    return tuple(math.nan if (loss := number(value)) is None else loss for value in found)
+    found = event.get("losses")
+    values = found if isinstance(found, list | tuple) else ()
+    return tuple(math.nan if (loss := number(value)) is None else loss for value in values)
 
 
 def finite(value: float) -> bool:

@@ -108,6 +108,8 @@ class UvResolver:
         ]  # fmt: skip
         if interpreter := self.interpreters.get(request.python):
             command += ["--python", interpreter]
+        if not request.dependencies:
+            command += ["--no-deps"]
         if request.as_of:
             command += ["--exclude-newer", request.as_of]
         if self.offline:
