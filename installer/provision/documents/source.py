@@ -41,6 +41,12 @@ class Source:
         line = bisect_right(self._starts, offset)
         return line, offset - self._starts[line - 1] + 1
 
+    def offset(self, line: int, column: int) -> int:
+        """The offset of a line and column, both counted from 1; what lies outside the text is its end."""
+        if not 1 <= line <= len(self._starts):
+            return len(self.text)
+        return min(self._starts[line - 1] + column - 1, len(self.text))
+
     def where(self, offset: int) -> str:
         line, column = self.position(offset)
         return f"{self.origin}:{line}:{column}"
