@@ -43,6 +43,7 @@ def lock(
         stack=stack.choices,
         patches=stack.patches,
         needs=_needs(stack, packages),
+        notes=stack.notes,
         absent=stack.absent,
         variables={**stack.variables, **profile.variables},
         smoke=profile.smoke,
