@@ -98,7 +98,7 @@ def prose(size: int, seed: int = 2) -> bytes:
 
 
 def gpu_code(count: int) -> bytes:
-    """Fat binaries of four architectures; their code does not pack and has 20 to 60 KB, as in many libraries."""
+    """Fat binaries of four architectures; their code does not pack and has 20 to 60 KB, as in many files."""
     words = ("sm_70", "sm_80", "sm_86", "compute_86")
     return b"".join(fatbin(*words, payload=noise(20_000 + i * 40_000 // count, i)) for i in range(count))
 
@@ -120,7 +120,7 @@ def compiled(folder: Path, source: str, name: str, *options: str) -> Path:
 def make_pe(
     imports: list[str], delayed: list[str] = (), sections: dict[str, bytes] | None = None, padding: int = 0
 ) -> bytes:
-    """A 64-bit DLL: header, `.text` of `padding` bytes, `.rdata` with the import tables, and more sections."""
+    """A DLL: header, `.text` of `padding` bytes, `.rdata` with the import tables, and more sections."""
     base, rdata = 0x1000, bytearray()
     blocks = [(".text", b"\xcc" * max(padding, 512))]
     address = base + _round(len(blocks[0][1]), 0x1000)
@@ -202,7 +202,7 @@ class _Handler(http.server.BaseHTTPRequestHandler):
 
 @contextmanager
 def served(data: bytes, how: str = "ranges", log: list[str] | None = None) -> Iterator[str]:
-    """The address of a file on a server of this machine. `how`: ranges, no-ranges, truncated, flaky,
+    """The address of a file on a server here. `how`: ranges, no-ranges, truncated, flaky,
     changing, missing, lying, or `auth` (asks for user `me`, password `secret`)."""
     handler = type("Handler", (_Handler,), {"data": data, "how": how, "log": [] if log is None else log})
     with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
