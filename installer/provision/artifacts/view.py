@@ -49,6 +49,8 @@ class PartsView:
 
     def read(self, offset: int, length: int) -> bytes:
         length = max(0, min(offset + length, self.size) - offset)
+        if not length:
+            return b""
         for start, data in self._parts:
             if start <= offset and offset + length <= start + len(data):
                 return data[offset - start : offset - start + length]
