@@ -43,12 +43,19 @@ def _cpu_only(one: Wanted, scope: Scope, knowledge: Knowledge) -> tuple[tuple[st
     for target in targets_of(scope, one):
         here = [b for b in fitting if b.target == target]
         newest = max((b.version for b in here if b.index == PYPI), key=version_key, default=None)
-        taken = [b for b in here if b.index == PYPI and b.version == newest]
+        taken = [b for b in here if b.index == PYPI and b.version == newest and _is_complete(b, one, scope)]
         passed = [b for b in here if b.index not in (PYPI, "vendor") and b.runtime.kind != "cpu"]
         if taken and passed and all(b.runtime.kind == "cpu" for b in taken):
             found.append(target)
             better += passed
     return tuple(found), max(better, key=lambda b: (version_key(b.version), b.index), default=None)
+
+
+def _is_complete(build: Build, one: Wanted, scope: Scope) -> bool:
+    """False for a build that becomes one for accelerators by a plugin (torch-npu) or extra that nobody asks for."""
+    plugins = {re.split(r"[^\w.-]", text)[0] for text in build.requires[:1]}
+    names = {wanted.name for wanted in scope.wanted}
+    return {canonical(name) for name in plugins if name} <= names and set(build.extras) <= set(one.extras)
 
 
 def _cpu_finding(
