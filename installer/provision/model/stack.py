@@ -49,7 +49,7 @@ class Patch:
 class Note:
     """Something worth knowing about a choice: what a rule says without rejecting."""
 
-    severity: Literal["warning", "note"] = "note"
+    severity: Literal["error", "warning", "note"] = "note"
     because: str
     rule: str = ""
     source: str = ""

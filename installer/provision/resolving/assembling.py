@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from provision.knowledge import Build, Knowledge, RuleRow
 from provision.knowledge.rules import applies
+from provision.model.finding import Severity
 from provision.model.profile import Profile
 from provision.model.stack import Choice, Need, Note, Patch, Rejected, Stack
 from provision.resolving.closure import patches_of, variables_of
@@ -15,6 +16,9 @@ from provision.resolving.wanted import Wanted
 
 #: Needs that only one operating system has.
 _ONLY_ON = {"glibc": "linux", "msvc": "windows", "os": "windows"}
+
+
+_SEVERITIES: dict[str, Severity] = {"warn": "warning", "note": "note"}
 
 
 def assemble(
