@@ -7,13 +7,12 @@ compiled by the driver for X.Y and all above it, if that driver knows the PTX ve
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 
 from provision.artifacts.gpucode import numbers
 from provision.model.artifact import ArtifactFacts, Coverage, GpuCode
+from provision.model.gpucode import compiles, runs
 
-ARCH = re.compile(r"(?:sm|compute)_(\d+)(\d)([af]?)")
 #: An architecture with less than this share of the code of a library's most frequent one has special code
 #: (one operator, one data type): the library was not built for it.
 SPECIAL = 0.05
@@ -31,14 +30,14 @@ def covers(facts: ArtifactFacts, capability: str, ptx_isa: str = "") -> Coverage
     code = [c for library in facts.libraries for c in _usual(library.code)]
     if capability.startswith("gfx"):
         return _covers_gfx(facts, code, capability)
-    if machine := [c for c in code if c.kind == "machine" and _runs(c.arch, capability)]:
+    if machine := [c for c in code if c.kind == "machine" and runs(c.arch, capability)]:
         best = max(machine, key=lambda c: numbers(c.arch))
         return Coverage(how="machine-code", arch=best.arch, because=f"it holds machine code of {best.arch}")
     return _by_compiler(facts, code, capability, ptx_isa)
 
 
 def _by_compiler(facts: ArtifactFacts, code: list[GpuCode], capability: str, ptx_isa: str) -> Coverage:
-    ptx = [c for c in code if c.kind == "ptx" and _compiles(c.arch, capability)]
+    ptx = [c for c in code if c.kind == "ptx" and compiles(c.arch, capability)]
     known = [c for c in ptx if not ptx_isa or numbers(c.isa) <= numbers(ptx_isa)]
     if known:
         best = max(known, key=lambda c: numbers(c.arch))
@@ -84,23 +83,3 @@ def _usual(code: Iterable[GpuCode]) -> list[GpuCode]:
     held = list(code)
     most = max((c.count for c in held), default=0)
     return [c for c in held if c.count >= SPECIAL * most]
-
-
-def _runs(arch: str, capability: str) -> bool:
-    return _fits(arch, capability, same_major=True)
-
-
-def _compiles(arch: str, capability: str) -> bool:
-    return _fits(arch, capability, same_major=False)
-
-
-def _fits(arch: str, capability: str, same_major: bool) -> bool:
-    found, device = ARCH.fullmatch(arch), re.fullmatch(r"(\d+)\.(\d+)", capability)
-    if found is None or device is None:
-        return False
-    code, have = (int(found[1]), int(found[2])), (int(device[1]), int(device[2]))
-    if found[3] == "a":
-        return code == have
-    if found[3] == "f" or same_major:
-        return code[0] == have[0] and code[1] <= have[1]
-    return code <= have

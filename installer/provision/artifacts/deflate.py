@@ -42,6 +42,7 @@ def resume(packed: bytes, final: bool) -> Resumed | None:
         if len(packed) - byte < CONFIRM:
             continue
         start = _from(packed[byte:], shift)
+        start = start if final else start[:-1]  # its last bits are padding
         first = _inflated(start, PASTS[0], final)
         second = first and _inflated(start, PASTS[1], final)
         if first and second and len(first) == len(second):

@@ -11,7 +11,7 @@ from provision.artifacts.peek import Parts, Peek, head
 from provision.artifacts.seekable import SourceFile
 from provision.artifacts.view import Extent, Miss, PartsView, View, in_passes
 from provision.artifacts.wheel import Member, Wheel
-from provision.model.artifact import ArtifactError, LibraryFacts
+from provision.model.artifact import ArtifactError, LibraryFacts, artifact_error
 from provision.ports import ByteSource
 
 #: Libraries up to this size are unpacked in memory at once, in bytes.
@@ -93,7 +93,10 @@ def inspect_library(source: ByteSource) -> LibraryFacts:
 
 def _read(path: str, size: int, pieces: Callable[[], Iterator[bytes]]) -> LibraryFacts:
     scanner = CodeScanner()
-    facts = in_passes(size, pieces, _hints, lambda view: _parse(path, size, view), scanner.feed)
+    try:
+        facts = in_passes(size, pieces, _hints, lambda view: _parse(path, size, view), scanner.feed)
+    except Miss as error:
+        raise artifact_error("artifact-library-broken", f"{path} leads nowhere", f"wanted {error}") from error
     note = facts.note or _packed_note(scanner.packed_bundles)
     return replace(facts, code=scanner.code(), note=note)
 

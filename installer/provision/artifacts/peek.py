@@ -22,8 +22,10 @@ RATIO = 0.28
 PLACES = (0.5, 0.85, 0.2, 0.65, 0.35, 0.95, 0.05, 0.75)
 #: Sampling ends when so many samples in a row brought no new architecture,
 QUIET = 2
-#: and each was seen so often on average (or none at all): one that is there is missed with less than 1 %.
+#: and each was seen so often on average: one that is there is then missed with less than 1 %.
 OFTEN = 5
+#: It also ends when so many samples showed no code at all.
+NONE = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +98,9 @@ class Peek:
         merged: dict[tuple[str, str], GpuCode] = {}
         taken = quiet = 0
         for place in self._places(region, packed):
-            if not affordable() or (quiet >= QUIET and _representative(merged.values())):
+            if not affordable() or (merged and quiet >= QUIET and _representative(merged.values())):
+                break
+            if quiet >= NONE and not merged:
                 break
             taken += 1
             found = self.sample(place, packed)
@@ -124,7 +128,7 @@ def head(peek: Peek) -> bytes:
 
 def _representative(found: Iterable[GpuCode]) -> bool:
     counts = [item.count for item in found]
-    return not counts or sum(counts) >= OFTEN * len(counts)
+    return sum(counts) >= OFTEN * len(counts)
 
 
 def _merge(merged: dict[tuple[str, str], GpuCode], item: GpuCode) -> None:

@@ -133,6 +133,8 @@ class Wheel:
     def _data_start(self, info: zipfile.ZipInfo, ahead: int) -> int:
         """Where the member's bytes begin: behind a header of its own. `ahead` bytes of them are read
         along."""
+        if info.header_offset < 0:
+            raise self._broken("artifact-member-broken", f"has no {info.filename} where its directory says")
         self.file.fetch(info.header_offset, HEADER_ROOM + len(info.filename.encode()) + ahead)
         self.file.seek(info.header_offset)
         header = self.file.read(30)

@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 from typing import IO
 
-from provision.ports import Stat
+from provision.model.state import Stat
 
 
 class HostFiles:

@@ -179,21 +179,23 @@ class _Kept:
 
 
 class _Pages:
-    """Pages on the disk. A page that cannot be read or written is a page that is not kept."""
+    """Pages on the disk: a line of JSON about the answer, then its body.
+
+    A page that cannot be read or written is a page that is not kept.
+    """
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
 
     def _path(self, url: str) -> Path:
         # The hash hides what the address may hold (a login), and fits every file system.
-        return self._folder / f"{hashlib.sha256(url.encode()).hexdigest()}.json"
+        return self._folder / hashlib.sha256(url.encode()).hexdigest()
 
     def get(self, url: str) -> _Kept | None:
         try:
-            document = json.loads(self._path(url).read_text(encoding="utf-8"))
-            page = Page(
-                status=200, url=document["url"], headers=document["headers"], body=document["body"].encode()
-            )
+            head, _, body = self._path(url).read_bytes().partition(b"\n")
+            document = json.loads(head)
+            page = Page(status=200, url=document["url"], headers=document["headers"], body=body)
             return _Kept(page, page.headers.get("etag", ""), float(document["fresh-until"]))
         except (OSError, ValueError, KeyError, TypeError, AttributeError):
             return None
@@ -203,15 +205,14 @@ class _Pages:
         document = {
             "url": page.url,
             "headers": {name: value for name, value in page.headers.items() if name in kept},
-            "body": page.body.decode("utf-8", "replace"),
             "fresh-until": time.time() + _max_age(page.headers),
         }
         with contextlib.suppress(OSError):
             self._folder.mkdir(parents=True, exist_ok=True)
             # Made for the owner alone: pages of a private index are nobody else's business.
             handle, made = tempfile.mkstemp(dir=self._folder, suffix=".new")
-            with os.fdopen(handle, "w", encoding="utf-8") as file:
-                json.dump(document, file)
+            with os.fdopen(handle, "wb") as file:
+                file.write(json.dumps(document).encode() + b"\n" + page.body)
             Path(made).replace(self._path(url))
 
 
@@ -242,7 +243,7 @@ def _json_rows(page: Page) -> Iterator[IndexFile]:
         size = row.get("size")
         yield IndexFile(
             name=row["filename"],
-            url=urljoin(page.url, row["url"]),
+            url=_joined(page.url, row["url"]),
             sha256=row.get("hashes", {}).get("sha256"),
             size=size if isinstance(size, int) else None,
             requires_python=row.get("requires-python") or None,
@@ -250,6 +251,11 @@ def _json_rows(page: Page) -> Iterator[IndexFile]:
             uploaded=row.get("upload-time"),
             metadata=bool(row.get("core-metadata") or row.get("dist-info-metadata")),
         )
+
+
+def _joined(base: str, url: str) -> str:
+    # Most addresses are whole, and joining thousands of them takes longer than reading the page.
+    return url if url.startswith(("https://", "http://")) else urljoin(base, url)
 
 
 class _Links(HTMLParser):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import time
+from netrc import NetrcParseError
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import unquote, urlsplit
@@ -66,7 +67,7 @@ class HttpSource:
 
         self._url = url
         self._shown = _without_secrets(url)
-        self._client = client or httpx.Client(follow_redirects=True, timeout=TIMEOUT)
+        self._client = client or httpx.Client(follow_redirects=True, timeout=TIMEOUT, auth=_netrc(url))
         self._size = size
         self._etag = ""
 
@@ -135,6 +136,17 @@ class HttpSource:
 
     def close(self) -> None:
         self._client.close()
+
+
+def _netrc(url: str) -> httpx.Auth | None:
+    """The credentials of ~/.netrc (or of the file that NETRC names), unless the address holds its own."""
+    import httpx
+
+    path = Path(os.environ.get("NETRC") or Path.home() / ("_netrc" if os.name == "nt" else ".netrc"))
+    try:
+        return None if urlsplit(url).username or not path.is_file() else httpx.NetRCAuth(str(path))
+    except (OSError, NetrcParseError):
+        return None  # a file that nobody can read gives no credentials
 
 
 def _body(answer: httpx.Response, limit: int) -> bytes:

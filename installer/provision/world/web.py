@@ -238,7 +238,8 @@ class Web:
         """The proxy for an address, empty for none. The system's settings count where no variable is set."""
         host = parts.hostname or ""
         proxies = urllib.request.getproxies()
-        if is_loopback(host) or urllib.request.proxy_bypass(host):
+        port = parts.port or _PORTS[parts.scheme]
+        if is_loopback(host) or urllib.request.proxy_bypass(f"{host}:{port}"):
             return ""
         proxy = self._config.proxy or proxies.get(parts.scheme) or proxies.get("all") or ""
         if proxy and "://" not in proxy:
