@@ -6,12 +6,14 @@ import json
 from contextlib import suppress
 from dataclasses import asdict, replace
 from pathlib import PurePath
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from provision.model.finding import BlockedError, Evidence, Finding, Remedy
 from provision.model.state import Layout, Record
-from provision.ports import Files
 from provision.prefix import is_number
+
+if TYPE_CHECKING:
+    from provision.ports import Files
 
 Outcome = Literal["built", "proven", "unproven", "failed"]
 

@@ -8,10 +8,12 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from provision.model.journal import Entry, Phase
-from provision.ports import Files
+
+if TYPE_CHECKING:
+    from provision.ports import Files
 
 _LIMIT = 1 << 26
 _ENDS = ("committed", "undone")

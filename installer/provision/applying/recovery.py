@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import PurePath
+from typing import TYPE_CHECKING
 
 from provision.applying import trash
 from provision.applying.generations import discard, guard, number_of, restore_pointer
 from provision.applying.journal import Log, Writer, read
 from provision.model.state import Layout
-from provision.ports import Files
 from provision.prefix import generation_numbers, read_record
+
+if TYPE_CHECKING:
+    from provision.ports import Files
 
 
 @dataclass(frozen=True, slots=True)

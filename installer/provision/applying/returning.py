@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection
 from contextlib import suppress
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from provision.applying import trash
 from provision.applying.generations import open_places, remove_notes
@@ -13,7 +14,9 @@ from provision.applying.recovery import take_back
 from provision.applying.troubles import not_undone, trouble
 from provision.model.finding import ApplyError, BlockedError, Finding, Remedy, RollbackError, UsageError
 from provision.model.state import EnvState, Generation, Layout
-from provision.ports import Files
+
+if TYPE_CHECKING:
+    from provision.ports import Files
 
 
 @dataclass(frozen=True, slots=True)

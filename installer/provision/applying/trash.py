@@ -6,10 +6,13 @@ The trash mirrors where things were: `<state>/trash/generations/2` was `<state>/
 from __future__ import annotations
 
 from pathlib import PurePath
+from typing import TYPE_CHECKING
 
 from provision.model.state import Layout
-from provision.ports import Files
 from provision.prefix import is_number
+
+if TYPE_CHECKING:
+    from provision.ports import Files
 
 
 def put_generation(files: Files, layout: Layout, number: int) -> None:

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING
 
 from provision.model.finding import BlockedError, Finding, Remedy, UsageError
 from provision.model.state import Layout
-from provision.ports import Files
 
 if TYPE_CHECKING:
     from provision.applying.recovery import Recovered
     from provision.pipeline.session import Session
+    from provision.ports import Files
 
 
 def find_environment(session: Session, reference: str | None, environment: str | None) -> str:
