@@ -12,7 +12,7 @@ from provision.model.machine import Device
 from provision.ports import Reader
 
 #: Asked in this order; a release that does not know one of them is asked again without it.
-_FIELDS = (
+FIELDS = (
     *("index", "name", "pci.bus_id", "pci.device_id", "uuid", "driver_version", "memory.total"),
     *("compute_cap", "mig.mode.current", "driver_model.current"),
 )
@@ -36,9 +36,9 @@ def probe(reader: Reader, tool: str) -> Told:
 
 
 def _query(reader: Reader, tool: str) -> tools.Answer:
-    fields = list(_FIELDS)
+    fields = list(FIELDS)
     answer = tools.ABSENT
-    for _ in _FIELDS:
+    for _ in FIELDS:
         answer = tools.ask(reader, [tool, f"--query-gpu={','.join(fields)}", "--format=csv,nounits"])
         unknown = refused_field(answer.said)
         if unknown not in fields:
