@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from functools import cache
 from importlib import import_module
 from typing import Any
 
@@ -49,6 +50,7 @@ _OTHERS: tuple[Callable[[str], Any], ...] = (
 )
 
 
+@cache
 def _recorded_outputs() -> list[str]:
     records = (machines.record(name) for name in machines.names())
     told = [value for record in records for value in record.get("commands", {}).values()]

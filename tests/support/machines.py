@@ -30,7 +30,9 @@ def names() -> list[str]:
 
 @cache
 def record(name: str) -> Mapping[str, Any]:
-    document: Mapping[str, Any] = yaml.safe_load((FOLDER / f"{name}.yaml").read_text("utf-8"))
+    document: Mapping[str, Any] = yaml.load(
+        (FOLDER / f"{name}.yaml").read_text("utf-8"), Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+    )
     return document
 
 
