@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from provision.detecting import detect, tools
+from provision.detecting import detect, rows, tools
 from provision.model.finding import Finding
 from provision.model.machine import Machine
 from tests.support import machines
@@ -106,3 +106,24 @@ def test_every_vendor_and_trouble_is_on_record() -> None:
     assert len(records) >= 40
     assert {record["basis"] for record in records} == {"recorded", "rebuilt"}
     assert all(record["what"] and record["source"] for record in records)
+
+
+def test_a_machine_without_any_sign_is_spared_the_knowledge_of_devices() -> None:
+    rows.table.cache_clear()
+    rows._document.cache_clear()
+    detect(machines.fake(machines.record("linux-core2-no-avx")))
+    assert rows._document.cache_info().misses == 0
+    detect(machines.fake(machines.record("linux-centos7")))
+    assert rows._document.cache_info().misses == 1
+
+
+def test_a_library_that_hangs_is_not_waited_for_twice() -> None:
+    reader = machines.fake(machines.record("nvidia-tools-hang"))
+    detect(reader)
+    assert [line for line in reader.asked if line.startswith(("nvml", "nvidia-smi"))] == [reader.asked[-1]]
+
+
+def test_what_the_library_has_told_costs_one_start_of_the_tool() -> None:
+    reader = machines.fake(machines.record("nvidia-rtx4090-pair"))
+    detect(reader)
+    assert len([line for line in reader.asked if "nvidia-smi" in line]) == 1
