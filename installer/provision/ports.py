@@ -8,12 +8,15 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
-from provision.model.finding import Finding
-from provision.model.lock import Artifact, Lock
-from provision.model.machine import Interpreter
-from provision.model.profile import Index
+# Only for types: who speaks to a Reader need not pay for the nouns of the other ports.
+if TYPE_CHECKING:
+    from provision.model.finding import Finding
+    from provision.model.lock import Artifact, Lock
+    from provision.model.machine import Interpreter
+    from provision.model.profile import Index
+from provision.model.state import Stat
 
 
 @dataclass(frozen=True, slots=True)
@@ -241,16 +244,6 @@ class FactStore(Protocol):
 
 
 Clock = Callable[[], str]
-
-
-@dataclass(frozen=True, slots=True)
-class Stat:
-    """Size in bytes and modification time in nanoseconds; `link` is a symbolic link's own target."""
-
-    size: int
-    mtime_ns: int
-    is_dir: bool = False
-    link: str | None = None
 
 
 class Files(Protocol):

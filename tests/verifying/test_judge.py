@@ -277,7 +277,7 @@ COMMON = {
     "framework": st.sampled_from(["torch", "tensorflow", "jax", None]),
     "order": st.sampled_from(["", "torch-tensorflow", None]),
 }
-EVENTS = st.fixed_dictionaries(COMMON, optional={key: VALUES for key in KEYS})
+EVENTS = st.fixed_dictionaries(COMMON, optional=dict.fromkeys(KEYS, VALUES))
 
 
 @settings(deadline=None, max_examples=80, suppress_health_check=[HealthCheck.too_slow])

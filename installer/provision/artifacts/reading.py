@@ -1,4 +1,5 @@
-"""The knowledge rows about reading artifacts (knowledge/artifacts.yaml, knowledge/sonames.yaml), as values."""
+"""The knowledge rows about reading artifacts (knowledge/artifacts.yaml, knowledge/sonames.yaml), as
+values."""
 
 from __future__ import annotations
 
@@ -9,6 +10,8 @@ from fnmatch import fnmatchcase
 from functools import cache
 from importlib import resources
 from typing import Any
+
+from provision.artifacts.gpucode import numbers
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,12 +30,14 @@ class BuildFile:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReadingRows:
-    """How to read an artifact. `legacy_tags` maps old manylinux tags to the glibc they stand for."""
+    """How to read an artifact. `legacy_tags` maps old manylinux tags to the glibc they stand for,
+    `ptx_first_cuda` a PTX version to the first CUDA release that knows it."""
 
     build_files: tuple[BuildFile, ...] = ()
     architecture_lists: frozenset[str] = frozenset()
     kernel_files: tuple[re.Pattern[str], ...] = ()
     legacy_tags: Mapping[str, str]
+    ptx_first_cuda: Mapping[str, str]
 
     def build_file(self, member: str) -> BuildFile | None:
         return next((row for row in self.build_files if fnmatchcase(member, row.member)), None)
@@ -54,7 +59,17 @@ def reading_rows() -> ReadingRows:
         architecture_lists=frozenset(row["member"] for row in document["architecture-lists"]),
         kernel_files=tuple(re.compile(row["member"]) for row in document["kernel-files"]),
         legacy_tags={tag: glibc for row in document["manylinux"] for tag, glibc in row["tags"].items()},
+        ptx_first_cuda={isa: cuda for row in document["ptx"] for isa, cuda in row["first-cuda"].items()},
     )
+
+
+def ptx_isa(cuda: str, rows: ReadingRows | None = None) -> str:
+    """The highest PTX version that a driver compiles, by the highest CUDA version it supports (`12.2`).
+
+    Empty where no CUDA version is given or the rows know none so old."""
+    first = (rows or reading_rows()).ptx_first_cuda
+    known = [isa for isa, least in first.items() if cuda and numbers(least) <= numbers(cuda)]
+    return max(known, key=numbers, default="")
 
 
 def packaged(name: str) -> dict[str, Any]:

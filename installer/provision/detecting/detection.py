@@ -5,19 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 
-from provision.detecting import cpu, disks, libc, memory, nvidia_proc, nvidia_smi, os
+from provision.detecting import apple, cpu, disks, libc, memory, os, pci, signs, windows
 from provision.detecting.overriding import overridden
-from provision.detecting.sighting import Sighting, applied, joined, saw
+from provision.detecting.sighting import Sighting, applied, joined
 from provision.model.finding import Finding
 from provision.model.machine import Machine
 from provision.ports import Host, Interpreters, Reader
 
 _SYSTEM: tuple[Callable[[Reader, Host], Sighting], ...] = (
-    os.probe,
-    libc.probe,
-    cpu.probe,
-    memory.probe,
-    disks.probe,
+    *(os.probe, libc.probe, cpu.probe, memory.probe, disks.probe),
+    *(windows.probe, apple.probe),
 )
 
 
@@ -41,9 +38,10 @@ def detect(
 def _sightings(reader: Reader, host: Host) -> Iterator[Sighting]:
     for probe in _SYSTEM:
         yield probe(reader, host)
-    yield nvidia_proc.probe(reader)
-    tool = reader.which("nvidia-smi")
-    if tool:
-        told = nvidia_smi.probe(reader, tool)
-        yield saw(tool, drivers={"nvidia": told.driver} if told.driver else {}, devices=told.devices)
-        yield Sighting(findings=told.findings)
+    functions = pci.functions(reader, host)
+    if host.os != "macos" and signs.any_sign(reader, host, functions):
+        from provision.detecting import accelerators, libraries, loader
+
+        cache = loader.cache(reader, host)
+        yield accelerators.probe(reader, host, functions, cache)
+        yield libraries.probe(reader, host, cache)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from provision.detecting.sighting import NOTHING, Sighting, saw
+from provision.detecting.told import address
 from provision.model.machine import Device
 from provision.ports import Reader
 
@@ -12,10 +12,9 @@ VERSION = "/proc/driver/nvidia/version"
 _CARDS = "/proc/driver/nvidia/gpus"
 
 
-def probe(reader: Reader) -> Sighting:
-    text = reader.read_text(VERSION)
-    version = parse_version(text or "")
-    return saw(VERSION, drivers={"nvidia": version}) if version else NOTHING
+def version(reader: Reader) -> str:
+    """Version of the loaded module; empty if it is not loaded."""
+    return parse_version(reader.read_text(VERSION) or "")
 
 
 def parse_version(text: str) -> str:
@@ -30,13 +29,10 @@ def cards(reader: Reader) -> tuple[Device, ...]:
     for name in reader.listdir(_CARDS):
         path = f"{_CARDS}/{name}/information"
         if fields := parse_information(reader.read_text(path) or ""):
+            model = fields.get("Model", "")
+            pci = address(fields.get("Bus Location", name))
             found.append(
-                Device(
-                    vendor="nvidia",
-                    name=fields.get("Model", ""),
-                    pci=fields.get("Bus Location", name),
-                    source=path,
-                )
+                Device(vendor="nvidia", name="" if model == "Unknown" else model, pci=pci, source=path)
             )
     return tuple(found)
 

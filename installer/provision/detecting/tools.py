@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from provision.detecting.rows import Row, table
 from provision.detecting.sighting import found
@@ -16,19 +16,22 @@ TIME_LIMIT = 15.0
 _QUOTED = 300
 
 
-@dataclass(frozen=True, slots=True)
-class Answer:
-    """What a tool said (`text`), or why it did not (`finding`). Both empty: the tool is not there."""
+class Answer(NamedTuple):
+    """What a tool said (`text`: its output; `said`: with its complaints), and what is wrong with it.
+    All empty: the tool is not there."""
 
     text: str = ""
+    said: str = ""
     finding: Finding | None = None
-
-    @property
-    def failed(self) -> bool:
-        return self.finding is not None
 
 
 ABSENT = Answer()
+
+
+def path_of(reader: Reader, row: Row) -> str | None:
+    """Where the tool of a row is: on PATH, or in one of the places where its package puts it."""
+    found_on_path = reader.which(row["tool"])
+    return found_on_path or next((path for path in row["paths"] if reader.exists(path)), None)
 
 
 def ask(reader: Reader, command: Sequence[str], timeout: float = TIME_LIMIT) -> Answer:
@@ -36,15 +39,15 @@ def ask(reader: Reader, command: Sequence[str], timeout: float = TIME_LIMIT) -> 
     output = reader.run(command, timeout=timeout)
     if output is None:
         return ABSENT
-    finding = complaint(command, output, timeout)
-    return Answer(output.stdout, finding)
-
-
-def complaint(command: Sequence[str], output: Output, timeout: float) -> Finding | None:
-    """What is wrong with a tool's answer; None if nothing is."""
-    shown = " ".join(command)
     said = f"{output.stdout}\n{output.stderr}".strip()
-    row = known_trouble(_name(command[0]), said)
+    return Answer(output.stdout, said, complaint(command, output, said, timeout))
+
+
+def complaint(command: Sequence[str], output: Output, said: str, timeout: float) -> Finding | None:
+    """What is wrong with a tool's answer; None if nothing is."""
+    name = _name(command[0])
+    shown = " ".join([name, *command[1:]])
+    row = known_trouble(name, said)
     if row is not None:
         return finding_of(row, shown, said)
     if output.code is None:
@@ -53,12 +56,12 @@ def complaint(command: Sequence[str], output: Output, timeout: float) -> Finding
             "warning",
             f"{shown} did not answer within {timeout:g} s",
             detail="A tool that hangs often means a device or driver in a bad state.",
-            evidence=[(shown, said[:_QUOTED])],
+            evidence=[(command[0], said[:_QUOTED])],
             remedies=["Run it by hand and see whether it ends; a restart frees a wedged device."],
         )
     if output.code != 0 or not output.stdout.strip():
         ended = f"ended with code {output.code}" if output.code else "said nothing"
-        return found("tool-failed", "warning", f"{shown} {ended}", evidence=[(shown, said[:_QUOTED])])
+        return found("tool-failed", "warning", f"{shown} {ended}", evidence=[(command[0], said[:_QUOTED])])
     return None
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
-from provision.model.profile import YAML_CONFIG
+from provision.model.keys import YAML_CONFIG
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,7 +42,8 @@ class Software:
 
     `place` says by which way a program reaches it: `path`, `ld-library-path`, `ld-cache`, `conda`, `venv`,
     `variable`, `folder` (a usual place that no search path names), `system`. `active`: this copy wins (for an
-    SDK: it is sourced); False: another copy shadows it, or it is not sourced; None: not known.
+    SDK: it is sourced); False: another copy shadows it, no search path leads to it, or it is not sourced;
+    None: not known.
     """
 
     __pydantic_config__: ClassVar[dict[str, Any]] = YAML_CONFIG

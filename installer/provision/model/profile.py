@@ -8,6 +8,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal
 
+from provision.model.keys import YAML_CONFIG as YAML_CONFIG
+from provision.model.keys import kebab as kebab
+
 Vendor = Literal[
     "cpu", "nvidia", "amd", "intel", "apple", "ascend", "cambricon", "moorethreads", "biren",
     "hygon", "metax", "iluvatar", "kunlunxin", "enflame",
@@ -17,15 +20,6 @@ Manager = Literal["venv", "conda"]
 Level = Literal["quick", "train", "full"]
 DeviceKind = Literal["cpu", "gpu", "cuda", "directml", "rocm", "xpu", "npu", "mlu", "musa", "supa", "mps"]
 JobName = Literal["torch", "tensorflow", "dual", "imports"]
-
-
-def kebab(name: str) -> str:
-    """Attribute name -> YAML key (`schema_` stands for `schema`, which Python tools like to own)."""
-    return name.rstrip("_").replace("_", "-")
-
-
-#: How a YAML document is read into these nouns: kebab-case keys, nothing unknown.
-YAML_CONFIG: dict[str, Any] = {"alias_generator": kebab, "extra": "forbid", "populate_by_name": False}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,6 +35,7 @@ class Hardware:
     architecture: str | None = None
     #: A driver version that the machine must have at least. Without it the floor follows from the stack.
     driver: str | None = None
+    libc: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

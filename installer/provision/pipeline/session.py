@@ -84,7 +84,7 @@ class Session:
         from provision.world.interpreters import HostInterpreters
         from provision.world.reader import HostReader
 
-        return detect(HostReader(), interpreters=HostInterpreters())
+        return detect(HostReader(), interpreters=HostInterpreters(self.cache / "interpreters.json"))
 
     @property
     def machine(self) -> Machine:
@@ -110,7 +110,8 @@ class Session:
         from provision.world.interpreters import HostInterpreters
 
         found = sorted(
-            HostInterpreters().find(), key=lambda p: [int(n) for n in p.version.split(".") if n.isdigit()]
+            HostInterpreters(self.cache / "interpreters.json").find(),
+            key=lambda p: [int(n) for n in p.version.split(".") if n.isdigit()],
         )
         return {".".join(p.version.split(".")[:2]): p.path for p in found if p.implementation == "cpython"}
 
