@@ -6,11 +6,12 @@ from collections.abc import Iterator, Sequence
 
 from packaging.version import Version
 
-from provision.knowledge import Build, Knowledge
+from provision.knowledge import Build, Knowledge, RuleRow
+from provision.knowledge.rules import applies
 from provision.model.finding import Evidence, Finding, Remedy
 from provision.model.profile import Profile
 from provision.model.stack import Rejected
-from provision.resolving.candidates import TESTS, Pool, asked_for, versions
+from provision.resolving.candidates import TESTS, Pool, asked_for, build_rules, contains, public, versions
 from provision.resolving.wanted import Wanted
 
 _ORDER = {rule: number for number, rule in enumerate(TESTS)}
@@ -22,7 +23,7 @@ def refusal(
     """One finding for each framework that has no build left, or one for why the best pair cannot stand together."""
     empty = [one for one in pools if not one.kept]
     if empty:
-        return tuple(_nothing_left(one, ask, knowledge) for one in empty)
+        return tuple(_nothing_left(one, ask, profile, knowledge) for one in empty)
     if clashes:
         return (_incoherent(ask, clashes[0]),)
     return (
@@ -30,26 +31,66 @@ def refusal(
     )
 
 
-def _nothing_left(one: Pool, ask: Wanted, knowledge: Knowledge) -> Finding:
-    """The build that came furthest says why: it failed a rule of the knowledge base, or the last of the tests."""
+def _nothing_left(one: Pool, ask: Wanted, profile: Profile, knowledge: Knowledge) -> Finding:
+    """A rule of the knowledge base about just this wish speaks first; else the build that came furthest says why."""
     framework = ask.frameworks[one.framework]
+    rule = _rule_against(one.framework, ask, profile, knowledge)
+    if rule is not None:
+        return _by_rule(one, ask, rule)
     named = [r for build, r in one.lost if asked_for(build, framework)]
     closest = max(named, key=_distance, default=None)
-    asked = f"{one.framework} {framework.version}"
-    summary = f"No build of {asked} fits {ask.target} with Python {ask.python} and {ask.runtime}."
     if closest is None:
         known = versions(knowledge.builds(one.framework))
         detail = f"Known versions: {known[0]} to {known[-1]}." if known else "No build of it is known."
         return Finding(
-            "no-build", "error", summary, detail=detail, remedies=tuple(_ways_out(one, ask, knowledge))
+            "no-build",
+            "error",
+            _summary(one, ask),
+            detail=detail,
+            remedies=tuple(_ways_out(one, ask, knowledge)),
         )
     return Finding(
         closest.code or "no-build",
         "error",
-        summary,
+        _summary(one, ask),
         detail=f"{closest.value}: {closest.because}.",
         evidence=(Evidence(closest.source or "knowledge", f"rule {closest.rule}"),),
         remedies=(*(Remedy(_sentence(way)) for way in closest.instead), *_ways_out(one, ask, knowledge)),
+    )
+
+
+def _summary(one: Pool, ask: Wanted) -> str:
+    asked = f"{one.framework} {ask.frameworks[one.framework].version}"
+    return f"No build of {asked} fits {ask.target} with Python {ask.python} and {ask.runtime}."
+
+
+def _rule_against(name: str, ask: Wanted, profile: Profile, knowledge: Knowledge) -> RuleRow | None:
+    """A rule that rejects what was wished for, whether or not such a build was ever made."""
+    framework = ask.frameworks[name]
+    wished = [v for v in versions(knowledge.builds(name)) if contains(public(framework.version), v)]
+    if not wished or framework.version in ("", "*"):
+        return None
+    facts = {
+        "framework": name,
+        "version": wished[-1],
+        "distribution": framework.package or name,
+        "target": ask.target,
+        "python": ask.python,
+        "runtime": ask.runtime,
+        "vendor": profile.hardware.vendor,
+        "manager": profile.environment.manager,
+    }
+    return next((rule for rule in build_rules(knowledge) if applies(rule, facts)), None)
+
+
+def _by_rule(one: Pool, ask: Wanted, rule: RuleRow) -> Finding:
+    return Finding(
+        rule.code or "no-build",
+        "error",
+        _summary(one, ask),
+        detail=_sentence(rule.because),
+        evidence=(Evidence(rule.source, f"{rule.evidence}, knowledge {rule.id}"),),
+        remedies=tuple(Remedy(_sentence(way)) for way in rule.instead),
     )
 
 
