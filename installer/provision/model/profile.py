@@ -129,3 +129,13 @@ class Profile:
     smoke: Smoke = field(default_factory=Smoke)
     #: A day (YYYY-MM-DD): nothing that was published later is used.
     as_of: str | None = None
+    #: Named overlays in order: the first whose needs a machine meets is applied there.
+    variants: tuple[Variant, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Variant:
+    """One variant: its name, and the whole profile that it makes of the base (`loading` lays it over)."""
+
+    name: str
+    profile: Profile
