@@ -318,9 +318,11 @@ def test_exit_in_the_middle_of_the_full_level_is_no_success() -> None:
 
 
 WORDS = st.sampled_from(
-    ["start", "importing", "imported", "import-failed", "devices", "matmul", "numpy", "device", "step", "fit"]
-    + ["agreement", "result", "again", "order", "order-ended", "package-ended", "missing", "error", "stage"]
-    + ["full", "end"]
+    [
+        *("start", "importing", "imported", "import-failed", "devices", "matmul", "numpy", "device", "step"),
+        *("fit", "agreement", "result", "again", "order", "order-ended", "package-ended", "missing", "error"),
+        *("stage", "full", "end"),
+    ]
 )
 KEYS = (
     *("package", "module", "version", "losses", "cpu_losses", "loss", "used", "variables", "difference"),
