@@ -5,10 +5,13 @@ from __future__ import annotations
 import hashlib
 import json
 from pathlib import PurePath
+from typing import TYPE_CHECKING
 
 from provision.model.state import EnvState, Layout, Record
-from provision.ports import Files
 from provision.prefix import read_record, snapshot
+
+if TYPE_CHECKING:
+    from provision.ports import Files
 
 
 def inspect(files: Files, environment: str) -> EnvState:

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from provision.model.lock import Artifact, Lock
     from provision.model.machine import Interpreter
     from provision.model.profile import Index
+from provision.model.state import Stat
 
 
 @dataclass(frozen=True, slots=True)
@@ -243,16 +244,6 @@ class FactStore(Protocol):
 
 
 Clock = Callable[[], str]
-
-
-@dataclass(frozen=True, slots=True)
-class Stat:
-    """Size in bytes and modification time in nanoseconds; `link` is a symbolic link's own target."""
-
-    size: int
-    mtime_ns: int
-    is_dir: bool = False
-    link: str | None = None
 
 
 class Files(Protocol):

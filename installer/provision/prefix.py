@@ -8,9 +8,12 @@ from __future__ import annotations
 import hashlib
 import json
 from pathlib import PurePath
+from typing import TYPE_CHECKING
 
 from provision.model.state import Layout, Record
-from provision.ports import Files
+
+if TYPE_CHECKING:
+    from provision.ports import Files
 
 
 def read_record(files: Files, layout: Layout, number: int) -> Record | None:

@@ -6,6 +6,7 @@ import errno
 import hashlib
 import json
 import os
+import random
 import resource
 import signal
 import subprocess
@@ -309,6 +310,33 @@ def test_the_next_place_is_tried(fetcher: Fetcher, wanted: Wanted, index: Loopba
     assert arrives(fetcher, replace(wanted, urls=urls))
 
 
+@pytest.mark.parametrize("seed", range(12))
+def test_any_run_of_faults_ends_well(
+    fetcher: Fetcher, wanted: Wanted, index: LoopbackIndex, seed: int
+) -> None:
+    dice = random.Random(seed)
+    kinds = [
+        lambda: faults.status(dice.choice([500, 502, 503, 429])),
+        lambda: faults.truncated(dice.random()),
+        lambda: faults.reset(dice.random()),
+        lambda: faults.no_ranges(),
+        lambda: faults.shifted_range(dice.randrange(1, 99)),
+        lambda: faults.wrong_length(dice.randrange(1, 2 * SIZE)),
+        lambda: faults.Fault(cut=dice.random(), end="reset", ranges=False),
+        lambda: faults.Fault(cut=dice.random(), corrupt=True, end="reset"),
+    ]
+    for _ in range(6):
+        index.fail(PATH, dice.choice(kinds)(), times=1)
+    patient = replace(fetcher, limits=replace(QUICK, attempts=8))
+    try:
+        assert arrives(patient, wanted)
+    except LockError:
+        # A server that sends wrong bytes may be caught at it; what it sent must not stay.
+        assert not part(fetcher, wanted).exists()
+    index.heal()
+    assert arrives(fetcher, wanted)
+
+
 # Trouble that stays.
 
 
@@ -437,10 +465,12 @@ def test_a_wrong_file_of_this_machine_is_left_alone(fetcher: Fetcher, wanted: Wa
     assert str(source) in finding.summary
     assert arrives(fetcher, replace(wanted, urls=(str(source), *wanted.urls)))
     assert source.read_bytes() == b"wrong"
-    (finding,) = failure(
-        fetcher, replace(wanted, sha256="1" * 64, urls=(str(tmp_path / "no"),)), kind=ApplyError
-    )
+    none = str(tmp_path / "no")
+    (finding,) = failure(fetcher, replace(wanted, sha256="1" * 64, urls=(none,)), kind=ApplyError)
     assert finding.code == "not-found"
+    away = "http://127.0.0.1:9/x.whl"
+    (finding,) = failure(fetcher, replace(wanted, sha256="1" * 64, urls=(none, away)), kind=ApplyError)
+    assert finding.code == "index-unreachable"
 
 
 # The way there.

@@ -17,7 +17,7 @@ from provision.model.plan import Plan, Step
 from provision.model.receipt import Receipt
 from provision.model.state import EnvState, Layout, Record
 from provision.ports import Files, Installer, Reporter, Store
-from provision.prefix import snapshot
+from provision.prefix import read_record, snapshot
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,10 +92,18 @@ class _Transaction:
             files.make_folder(folder)
         if files.stat(f"{self.layout.shared}/.gitignore") is None:
             files.write(f"{self.layout.shared}/.gitignore", "*\n")
+        self._remove_failed()
         self.journal = Writer(files, self.layout.journal, self.effects.now, self.effects.listen)
         undo = {"remove": self.folder, "pointer": files.pointed(self.plan.environment)}
         facts = {"generation": self.plan.generation, "lock": self.plan.lock, "profile": self.plan.profile}
         self.journal.write("started", undo=undo, facts=facts)
+
+    def _remove_failed(self) -> None:
+        """A generation whose proof failed was kept for a look until now."""
+        for number in self.state.generations:
+            record = read_record(self.effects.files, self.layout, number)
+            if record is not None and record.outcome == "failed" and number != self.state.generation:
+                discard(self.effects.files, self.layout, number)
 
     def _do(self, steps: Sequence[Step]) -> None:
         handler = HANDLERS[steps[0].action, steps[0].kind]
@@ -157,13 +165,17 @@ class _ProofFailed(Exception):
 
 def take_back(files: Files, layout: Layout, generation: int, former: int | None) -> None:
     """Put the pointer where it was, then remove the half-made generation with what was noted of it."""
-    folder = layout.generation(generation)
-    if files.pointed(layout.environment) == folder:
+    if files.pointed(layout.environment) == layout.generation(generation):
         if former is None:
             files.remove(layout.environment)
         else:
             files.point(layout.environment, layout.generation(former))
-    for path in (folder, layout.record(generation), layout.receipt(generation)):
+    discard(files, layout, generation)
+
+
+def discard(files: Files, layout: Layout, generation: int) -> None:
+    """Remove a generation and what was noted of it. Never the one that the environment points at."""
+    for path in (layout.generation(generation), layout.record(generation), layout.receipt(generation)):
         files.remove(path)
 
 

@@ -11,10 +11,10 @@ LIMIT = 1 << 20
 
 
 def parse(text: str) -> dict[str, str]:
-    """The constants that a build file assigns, by name; those of a mapping (`build_info = {...}`) by their key.
+    """The constants that a build file assigns, by name; those of a mapping (`build_info = {...}`) by key.
 
-    Values are text: True and False as such, None as nothing at all (the name is left out), lists with commas. A text
-    that is not Python gives no facts.
+    Values are text: True and False as such, None as nothing at all (the name is left out), lists with
+    commas. A text that is not Python gives no facts.
     """
     if len(text) > LIMIT:
         return {}
@@ -69,7 +69,8 @@ def _items(name: str, value: ast.expr) -> Iterator[tuple[str, ast.expr]]:
         for argument in value.args[:1]:
             yield from _items("", argument)
     elif isinstance(value, ast.Dict):
-        yield from ((str(k.value), v) for k, v in zip(value.keys, value.values) if isinstance(k, ast.Constant))
+        items = zip(value.keys, value.values, strict=True)
+        yield from ((str(k.value), v) for k, v in items if isinstance(k, ast.Constant))
     elif isinstance(value, ast.List | ast.Tuple) and all(_is_pair(e) for e in value.elts) and value.elts:
         yield from ((e.elts[0].value, e.elts[1]) for e in value.elts)  # type: ignore[attr-defined]
     elif name:

@@ -1,8 +1,8 @@
 """What an ELF shared library asks for and brings: sonames, run paths, the floor of its symbol versions.
 
-A whole library is read by its dynamic segment: its section table, at the end of the file, is not used, so that a
-library of a gigabyte can be read as it goes by. Of a library at hand only in part, the section table says where the
-strings are, and they name what it needs.
+A whole library is read by its dynamic segment: its section table, at the end of the file, is not used, so
+that a library of a gigabyte can be read as it goes by. Of a library at hand only in part, the section table
+says where the strings are, and they name what it needs.
 """
 
 from __future__ import annotations
@@ -11,11 +11,11 @@ import re
 import struct
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import IO, TYPE_CHECKING, Any, NamedTuple, cast
 
 from provision.artifacts.gpucode import numbers
 from provision.artifacts.view import Extent, Miss, View, ViewFile
-from provision.model.artifact import artifact_error
+from provision.model.artifact import ArtifactError, artifact_error
 
 if TYPE_CHECKING:
     from elftools.elf.elffile import ELFFile
@@ -24,11 +24,14 @@ MAGIC = b"\x7fELF"
 VERSION = re.compile(r"(GLIBC|GLIBCXX|CXXABI)_(\d+(?:\.\d+)*)")
 #: The most bytes kept of the first loaded segment: strings and version needs lie there in most libraries.
 FIRST_SEGMENT = 64 << 20
-#: Segments up to this size are kept whole: patchelf puts moved strings into small ones of their own.
-SMALL_SEGMENT = 1 << 20
+#: Segments of data up to this size are kept whole: patchelf puts moved strings into ones of their own.
+SMALL_SEGMENT = 16 << 20
+EXECUTABLE = 0x1
 #: The most version needs that are followed, so that a broken chain ends.
 MOST_NEEDS = 10_000
 WEAK = 0x2
+#: Types and flags of sections (ELF specification).
+PROGRAM_BITS, STRING_TABLE, NO_BITS, LOADED = 1, 3, 8, 2
 SONAME = re.compile(rb"[A-Za-z0-9_+.-]+\.so(?:\.[0-9]+)*")
 ARCHS = {"EM_X86_64": "x86_64", "EM_AARCH64": "aarch64", "EM_386": "i686", "EM_ARM": "armv7l"}
 #: Where a section of GPU code is named.
@@ -47,8 +50,12 @@ class ElfFacts:
 
 
 class Section(NamedTuple):
-    """Where a section lies in the file, in bytes."""
+    """A section: its name (empty where it cannot be seen), type, flags, and where it lies in the file, in
+    bytes."""
 
+    name: str
+    kind: int
+    flags: int
     offset: int
     size: int
 
@@ -65,9 +72,13 @@ def hints(view: View) -> list[Extent]:
         return []
     loads = [s for s in segments if s["p_type"] == "PT_LOAD"]
     wanted = [(s["p_offset"], s["p_filesz"]) for s in segments if s["p_type"] == "PT_DYNAMIC"]
-    wanted += [(s["p_offset"], s["p_filesz"]) for s in loads if s["p_filesz"] <= SMALL_SEGMENT]
+    wanted += [(s["p_offset"], s["p_filesz"]) for s in loads if _small_data(s)]
     wanted += [(0, min(FIRST_SEGMENT, s["p_offset"] + s["p_filesz"])) for s in loads[:1]]
     return [(int(offset), int(length)) for offset, length in wanted]
+
+
+def _small_data(segment: Any) -> bool:
+    return segment["p_filesz"] <= SMALL_SEGMENT and not segment["p_flags"] & EXECUTABLE
 
 
 def read(view: View) -> ElfFacts:
@@ -77,32 +88,72 @@ def read(view: View) -> ElfFacts:
     except Miss:
         raise
     except Exception as error:  # pyelftools raises many kinds for a broken file
-        words = f"{type(error).__name__}: {error}"
-        raise artifact_error("artifact-library-broken", "An ELF file that cannot be read", words) from error
+        raise _broken(f"{type(error).__name__}: {error}") from error
 
 
-def sections(view: View) -> dict[str, Section]:
-    """Where each section lies. Raises Miss where the view lacks the section table, ArtifactError for junk and
-    for files that are not 64-bit little-endian ones."""
+def sections(view: View, other: View) -> tuple[Section, ...]:
+    """The section table. `other` is a second reading of the file: a name counts if both hold it.
+
+    Raises Miss where the view lacks the table, ArtifactError for junk and for files that are not 64-bit
+    little-endian ones."""
     head = view.read(0, 64)
     if len(head) < 64 or head[:6] != MAGIC + b"\x02\x01":
-        raise artifact_error("artifact-library-broken", "Not a 64-bit little-endian ELF file")
+        raise _broken("not a 64-bit little-endian ELF file")
     (table,) = struct.unpack_from("<Q", head, 0x28)
     size, count, names = struct.unpack_from("<HHH", head, 0x3A)
     if size != 64 or not names < count:
-        raise artifact_error("artifact-library-broken", "An ELF file without a section table")
-    rows = [struct.unpack("<IIQQQQ", view.read(table + 64 * i, 64)[:40]) for i in range(count)]
-    words = view.read(rows[names][4], rows[names][5])
-    return {_word(words, row[0]): Section(row[4], row[5]) for row in rows}
+        raise _broken("an ELF file without a section table")
+    rows = [struct.unpack("<IIQQQQ", view.read(table + 64 * i, 40).ljust(40, b"\0")) for i in range(count)]
+    words = [_section_names(v, rows[names][4], rows[names][5]) for v in (view, other)]
+    named = [(_word(words[0], row[0]), _word(words[1], row[0])) for row in rows]
+    found = tuple(
+        Section(one if one == two else "", row[1], row[2], row[4], 0 if row[1] == NO_BITS else row[5])
+        for (one, two), row in zip(named, rows, strict=True)
+    )
+    if any(rows[0][:2]) or any(section.end > view.size for section in found):
+        raise _broken("a section table that does not fit the file")
+    return found
 
 
-def strings(view: View, where: Section, own_name: str) -> ElfFacts:
-    """What the dynamic strings at `where` name: the sonames needed (all that stand there but the library's own)
+def dynamic_strings(table: tuple[Section, ...]) -> Section | None:
+    """The string table that is loaded with the library."""
+    return next((s for s in table if s.kind == STRING_TABLE and s.flags & LOADED), None)
+
+
+def gpu_section(table: tuple[Section, ...]) -> Section | None:
+    """The section of GPU code; where names cannot be seen, the largest that could be it."""
+    named = [s for s in table if s.name in GPU_SECTIONS]
+    if named or all(s.name for s in table[1:]):
+        return named[0] if named else None
+    plain = [s for s in table if not s.name and s.kind == PROGRAM_BITS and s.flags == LOADED]
+    return max(plain, key=lambda s: s.size, default=None)
+
+
+def _section_names(view: View, offset: int, size: int) -> bytes:
+    try:
+        return view.read(offset, min(size, 1 << 16))
+    except Miss:
+        return b""
+
+
+def strings(found: frozenset[bytes], own_name: str) -> ElfFacts:
+    """What a library's dynamic strings name: the sonames needed (all that stand there but the library's own)
     and the floors. Less sure than `read`: a soname may be left from before the library was patched."""
-    found = set(view.read(where.offset, where.size).split(b"\0"))
     named = sorted({s.decode() for s in found if SONAME.fullmatch(s)} - {own_name})
     floors = highest(s.decode() for s in found if s.startswith((b"GLIBC", b"CXXABI")) and s.isascii())
     return ElfFacts(soname=own_name, needed=tuple(named), floors=floors)
+
+
+def confirmed(facts: ElfFacts, found: frozenset[bytes]) -> bool:
+    """Do all names in the facts stand in these dynamic strings? Then facts read from uncertain bytes
+    count."""
+    names = (*facts.needed, facts.soname, ":".join(facts.runpaths))
+    return bool(facts.needed) and all(name.encode() in found for name in names if name)
+
+
+def arch(head: bytes) -> str:
+    """The machine that a little-endian library is for, from its first bytes; empty if it is another one."""
+    return {62: "x86_64", 183: "aarch64"}.get(int.from_bytes(head[18:20], "little"), "")
 
 
 def highest(versions: Iterable[str]) -> dict[str, str]:
@@ -118,7 +169,7 @@ def highest(versions: Iterable[str]) -> dict[str, str]:
 def _open(view: View) -> ELFFile:
     from elftools.elf.elffile import ELFFile
 
-    return ELFFile(ViewFile(_WithoutSections(view)))
+    return ELFFile(cast(IO[bytes], ViewFile(_WithoutSections(view))))
 
 
 class _WithoutSections:
@@ -140,10 +191,10 @@ class _WithoutSections:
 
 
 def _read(elf: ELFFile, view: View) -> ElfFacts:
-    arch = ARCHS.get(str(elf["e_machine"]), str(elf["e_machine"]))
+    machine = ARCHS.get(str(elf["e_machine"]), str(elf["e_machine"]))
     dynamic: Any = next((s for s in elf.iter_segments() if s["p_type"] == "PT_DYNAMIC"), None)
     if dynamic is None:
-        return ElfFacts(arch=arch)
+        return ElfFacts(arch=machine)
     words: dict[str, list[str]] = {}
     places: dict[str, int] = {}
     for tag in dynamic.iter_tags():
@@ -155,7 +206,7 @@ def _read(elf: ELFFile, view: View) -> ElfFacts:
             places[kind] = int(tag.entry.d_val)
     paths = [path for line in words.get("runpath", []) + words.get("rpath", []) for path in line.split(":")]
     return ElfFacts(
-        arch=arch,
+        arch=machine,
         soname="".join(words.get("soname", [])[:1]),
         needed=tuple(words.get("needed", [])),
         runpaths=tuple(dict.fromkeys(path for path in paths if path)),
@@ -186,5 +237,9 @@ def _offset(elf: ELFFile, address: int) -> int:
     return int(next(iter(elf.address_offsets(address))))
 
 
+def _broken(words: str) -> ArtifactError:
+    return artifact_error("artifact-library-broken", "An ELF file that cannot be read", words)
+
+
 def _word(data: bytes, at: int) -> str:
-    return data[at : data.index(b"\0", at) if b"\0" in data[at:] else None].decode("ascii", "replace")
+    return data[at:].split(b"\0", 1)[0].decode("ascii", "replace")

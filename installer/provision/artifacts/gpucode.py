@@ -1,10 +1,11 @@
 """Which GPU architectures a library holds code for, read from its bytes as they go by: no GPU, no toolkit.
 
-CUDA: a fat binary starts with a 16-byte header (magic u32 0xBA55ED50, version u16, header size u16, body size
-u64). Its body is a run of entries: kind u16 @0 (1 PTX, 2 machine code, 8 LTO), header size u32 @4, payload size
-u64 @8, minor and major u16 @24 (of PTX: its ISA version), architecture u32 @28, flags u64 @40. Packed payloads
-have plain headers, so nothing need be unpacked. AMD: a bundle of the clang offload bundler, magic
-`__CLANG_OFFLOAD_BUNDLE__`, count u64, then per entry offset, size, length of the triple u64, and the triple.
+CUDA: a fat binary starts with a 16-byte header (magic u32 0xBA55ED50, version u16, header size u16, body
+size u64). Its body is a run of entries: kind u16 @0 (1 PTX, 2 machine code, 8 LTO), header size u32 @4,
+payload size u64 @8, minor and major u16 @24 (of PTX: its ISA version), architecture u32 @28, flags u64 @40.
+Packed payloads have plain headers, so nothing need be unpacked. AMD: a bundle of the clang offload bundler,
+magic `__CLANG_OFFLOAD_BUNDLE__`, count u64, then per entry offset, size, length of the triple u64, the
+triple.
 
 Seen: fat binaries of nvcc 10 to 13 in published wheels, and those that nvcc 13.0 writes for known options.
 """
@@ -30,7 +31,6 @@ ENTRY_START = re.compile(rb"[\x01\x02\x08]\0\x01\x01[\x30-\xff]\0\0\0", re.DOTAL
 #: The most bytes that the table of one AMD bundle may take.
 TABLE = 16 << 10
 TRIPLE = re.compile(rb"[a-z0-9_.+:-]{0,200}-(gfx[0-9a-f]+)(?::[a-z0-9:+-]*)?", re.ASCII)
-
 
 
 class CodeScanner:
@@ -110,7 +110,7 @@ class CodeScanner:
         if version != 1 or not 16 <= header <= ENTRY:
             return at + len(FATBIN)
         self._body = body
-        return at + header
+        return int(at + header)
 
     def _entry(self, data: bytes, at: int) -> int | None:
         """One entry of a fat binary; the run ends with its body, or with what cannot be an entry."""
@@ -157,7 +157,7 @@ class CodeScanner:
         for triple in triples:
             if found := TRIPLE.fullmatch(triple):
                 self._found["gfx", found[1].decode(), ""] += 1
-        return place
+        return int(place)
 
     def _packed_bundle(self, data: bytes, at: int) -> int | None:
         if len(data) - at < 8:

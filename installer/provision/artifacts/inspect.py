@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+import posixpath
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
 from provision.artifacts import build_info
 from provision.artifacts.gpucode import numbers
-from provision.artifacts.library import EVERYTHING, Limits, read_part, read_whole, unreadable
+from provision.artifacts.library import EVERYTHING, Budget, Limits, read_part, read_whole, unreadable
 from provision.artifacts.reading import BuildFile, ReadingRows, reading_rows
 from provision.artifacts.wheel import Member, Wheel, entry_points, file_tags, metadata, tags, top_level
 from provision.model.artifact import FACTS_SCHEMA, ArtifactError, ArtifactFacts, LibraryFacts
@@ -44,7 +45,8 @@ def inspect_wheel(
     wheel = Wheel(source)
     core = metadata(wheel)
     build = _build_facts(wheel, rows)
-    libraries, notes = _libraries(wheel, limits)
+    without_gpu = build.is_cuda is False and not build.rocm
+    libraries, notes = _libraries(wheel, replace(limits, sample=0) if without_gpu else limits)
     stated = tags(wheel)
     facts = ArtifactFacts(
         file=wheel.name,
@@ -125,37 +127,30 @@ def _take(build: _Build, row: BuildFile, text: str) -> None:
     if stated := first(row.is_cuda):
         build.is_cuda = stated == "True"
     elif row.cuda_none:
-        build.is_cuda = None if not (build.cuda or row.cuda_none in build_info.nothing(text)) else bool(build.cuda)
+        build.is_cuda = True if build.cuda else False if row.cuda_none in build_info.nothing(text) else None
 
 
 def _libraries(wheel: Wheel, limits: Limits) -> tuple[tuple[LibraryFacts, ...], tuple[str, ...]]:
-    """Every library of the wheel: the largest in part, of the others the small ones whole, the rest by name."""
-    members = sorted((m for m in wheel.members if LIBRARY.fullmatch(m.name)), key=lambda m: (m.packed, m.name))
-    begun = wheel.file.bytes_read
+    """Every library of the wheel: the largest in part, of the others the small ones whole, the rest by
+    name."""
+    libraries = (m for m in wheel.members if LIBRARY.fullmatch(m.name))
+    members = sorted(libraries, key=lambda m: (m.packed, m.name))
     small = [m for m in members if m.packed <= limits.whole][: limits.small]
     large = [m for m in reversed(members) if m.packed > limits.whole][: limits.large]
-    notes: list[str] = []
-
-    def affordable(cost: int = limits.sample) -> bool:
-        return wheel.file.bytes_read - begun + cost <= limits.total
-
-    found: dict[str, LibraryFacts] = {}
-    for member in large + small:
-        found[member.name] = _library(wheel, member, limits, affordable, notes)
+    budget, notes = Budget(wheel, limits.total), list[str]()
+    found = {m.name: _library(wheel, m, limits, budget, notes) for m in large + small}
     names = [LibraryFacts(path=m.name, size=m.size, reading="name") for m in members if m.name not in found]
     every = (*found.values(), *names)
     return tuple(sorted(every, key=lambda library: library.path)), tuple(notes)
 
 
-def _library(
-    wheel: Wheel, member: Member, limits: Limits, affordable: object, notes: list[str]
-) -> LibraryFacts:
+def _library(wheel: Wheel, member: Member, limits: Limits, budget: Budget, notes: list[str]) -> LibraryFacts:
     named = LibraryFacts(path=member.name, size=member.size, reading="name")
     whole = member.packed <= limits.whole
-    if not affordable(min(member.packed, limits.end + limits.sample) if not whole else member.packed):  # type: ignore[operator]
+    if not budget.allows(member.packed if whole else min(member.packed, limits.end + limits.sample)):
         return named
     try:
-        return read_whole(wheel, member) if whole else read_part(wheel, member, limits, affordable)  # type: ignore[arg-type]
+        return read_whole(wheel, member) if whole else read_part(wheel, member, limits, budget)
     except ArtifactError as error:
         notes.append(f"{member.name}: {unreadable(error)}")
         return named
@@ -181,21 +176,34 @@ def _named_targets(wheel: Wheel, rows: ReadingRows) -> tuple[str, ...]:
 def _summed_up(facts: ArtifactFacts) -> ArtifactFacts:
     """The facts of the libraries, summed up over the wheel."""
     libraries = facts.libraries
-    provided = {name for library in libraries for name in (library.soname, library.path.rsplit("/", 1)[-1]) if name}
+    provided = {name for library in libraries for name in (library.soname, posixpath.basename(library.path))}
     needed = {name for library in libraries for name in (*library.needed, *library.delayed)}
     lower = {name.lower() for name in provided}
     floors = [library.floors["GLIBC"] for library in libraries if "GLIBC" in library.floors]
     return replace(
         facts,
-        provided=tuple(sorted(provided)),
+        provided=tuple(sorted(provided - {""})),
         needed=tuple(sorted(name for name in needed if name not in provided and name.lower() not in lower)),
-        runpaths=tuple(sorted({path for library in libraries for path in library.runpaths})),
+        runpaths=_outward(libraries, facts.top_level),
         glibc=max(floors, key=numbers, default=""),
         machine=_architectures(libraries, "machine"),
         ptx=_architectures(libraries, "ptx"),
         gfx=tuple(sorted({*facts.gfx, *_architectures(libraries, "gfx")})),
         unread=tuple(_unread(library) for library in libraries if library.reading != "whole"),
     )
+
+
+def _outward(libraries: Iterable[LibraryFacts], own: tuple[str, ...]) -> tuple[str, ...]:
+    """The run paths that lead out of the wheel: absolute ones, and folders of others beside it in
+    site-packages."""
+    found = set()
+    for library in libraries:
+        here = posixpath.dirname(library.path)
+        for path in library.runpaths:
+            place = posixpath.normpath(path.replace("${ORIGIN}", "$ORIGIN").replace("$ORIGIN", here or "."))
+            if place.split("/")[0] not in (*own, ".", ".."):
+                found.add(place)
+    return tuple(sorted(found))
 
 
 def _architectures(libraries: Iterable[LibraryFacts], kind: str) -> tuple[str, ...]:
@@ -205,4 +213,5 @@ def _architectures(libraries: Iterable[LibraryFacts], kind: str) -> tuple[str, .
 
 def _unread(library: LibraryFacts) -> str:
     how = "read in part" if library.reading == "part" else "not read"
-    return f"{library.path} ({library.size / 1e6:.1f} MB): {how}" + (f", {library.note}" if library.note else "")
+    note = f", {library.note}" if library.note else ""
+    return f"{library.path} ({library.size / 1e6:.1f} MB): {how}{note}"

@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 
 from provision.artifacts import elf, pe
 from provision.artifacts.gpucode import CodeScanner
-from provision.artifacts.peek import Peek, Stretch, agreed, head
+from provision.artifacts.peek import Parts, Peek, head
 from provision.artifacts.seekable import SourceFile
-from provision.artifacts.view import HEAD, Extent, Miss, PartsView, View, in_passes
+from provision.artifacts.view import Extent, Miss, PartsView, View, in_passes
 from provision.artifacts.wheel import Member, Wheel
 from provision.model.artifact import ArtifactError, LibraryFacts, artifact_error
 from provision.ports import ByteSource
@@ -17,15 +17,19 @@ from provision.ports import ByteSource
 #: Libraries up to this size are unpacked in memory at once, in bytes.
 IN_MEMORY = 32 << 20
 PIECE = 1 << 20
+#: The start of a library is packed to less than one part in so many.
+START_RATIO = 8
+NO_END = "its end could not be read alone: neither its needs nor its code are known"
+TOO_DEEP = "its imports lie too deep in it to be read"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
     """How much of a wheel's libraries may be read, in stored bytes.
 
-    `whole`: a library up to this size is read whole; a larger one in part: up to `start` of its beginning, `end` of
-    its end, and samples of `sample`. `total` is for all libraries together. At most `small` libraries are read
-    whole and `large` in part; of the others the names are known.
+    `whole`: a library up to this size is read whole; a larger one in part: up to `start` of its beginning,
+    `end` of its end, and samples of `sample`. `total` is for all libraries together. At most `small`
+    libraries are read whole and `large` in part; of the others the names are known.
     """
 
     whole: int
@@ -37,10 +41,21 @@ class Limits:
     large: int = 0
 
 
+class Budget:
+    """What may still be read of a wheel, in stored bytes."""
+
+    def __init__(self, wheel: Wheel, total: int) -> None:
+        self._wheel = wheel
+        self._end = wheel.file.bytes_read + total
+
+    def allows(self, cost: int) -> bool:
+        return self._wheel.file.bytes_read + cost <= self._end
+
+
 #: For a wheel at hand: everything.
 EVERYTHING = Limits(whole=1 << 62, total=1 << 62, small=1 << 30)
 #: For a wheel on a server: a few megabytes.
-GLANCE = Limits(whole=2 << 20, start=6 << 20, end=1 << 20, sample=1 << 20, total=16 << 20, small=24, large=3)
+GLANCE = Limits(whole=2 << 20, start=6 << 20, end=1 << 20, sample=3 << 18, total=12 << 20, small=12, large=2)
 
 
 def read_whole(wheel: Wheel, member: Member) -> LibraryFacts:
@@ -51,15 +66,15 @@ def read_whole(wheel: Wheel, member: Member) -> LibraryFacts:
     return _read(member.name, member.size, lambda: wheel.stream(member.name))
 
 
-def read_part(wheel: Wheel, member: Member, limits: Limits, affordable: Callable[[], bool]) -> LibraryFacts:
+def read_part(wheel: Wheel, member: Member, limits: Limits, budget: Budget) -> LibraryFacts:
     """What the start, the end and samples of a large library say. Raises ArtifactError where it is broken."""
     peek = Peek(wheel, member)
     first = head(peek)
     facts = LibraryFacts(path=member.name, size=member.size, reading="part")
     if first.startswith(elf.MAGIC):
-        return _part_of_elf(peek, first, facts, limits, affordable)
+        return _part_of_elf(peek, first, facts, limits, budget)
     if first.startswith(pe.MAGIC):
-        return _part_of_pe(peek, first, facts, limits, affordable)
+        return _part_of_pe(peek, first, facts, limits, budget)
     return replace(facts, note="neither an ELF nor a PE file")
 
 
@@ -78,7 +93,10 @@ def inspect_library(source: ByteSource) -> LibraryFacts:
 
 def _read(path: str, size: int, pieces: Callable[[], Iterator[bytes]]) -> LibraryFacts:
     scanner = CodeScanner()
-    facts = in_passes(size, pieces, _hints, lambda view: _parse(path, size, view), scanner.feed)
+    try:
+        facts = in_passes(size, pieces, _hints, lambda view: _parse(path, size, view), scanner.feed)
+    except Miss as error:
+        raise artifact_error("artifact-library-broken", f"{path} leads nowhere", f"wanted {error}") from error
     note = facts.note or _packed_note(scanner.packed_bundles)
     return replace(facts, code=scanner.code(), note=note)
 
@@ -117,78 +135,81 @@ def _with_pe(facts: LibraryFacts, found: pe.PeFacts) -> LibraryFacts:
 
 
 def _packed_note(bundles: int) -> str:
-    return f"{bundles} bundles of AMD code are packed as a whole: their architectures were not seen" if bundles else ""
+    return f"{bundles} bundles of AMD code are packed: their architectures were not seen" if bundles else ""
 
 
 def _part_of_elf(
-    peek: Peek, first: bytes, facts: LibraryFacts, limits: Limits, affordable: Callable[[], bool]
+    peek: Peek, first: bytes, facts: LibraryFacts, limits: Limits, budget: Budget
 ) -> LibraryFacts:
-    size, own = facts.size, facts.path.rsplit("/", 1)[-1]
-    facts = replace(facts, format="elf", arch=_elf_arch(first))
-    end = peek.end(limits.end)
+    facts = replace(facts, format="elf", arch=elf.arch(first))
+    parts = peek.parts(first, limits.end)
     try:
-        table = agreed(elf.sections, size, first, end)
+        table = elf.sections(parts.likely(), parts.other())
     except (Miss, ArtifactError):
-        table = None
-    if table is None:
-        return replace(facts, note="its end could not be read alone: neither its needs nor its code are known")
-    facts = _with_elf_strings(peek, first, end, table, facts, limits, own)
-    region = next((table[name] for name in elf.GPU_SECTIONS if name in table), None)
-    return _with_samples(peek, facts, region, limits, affordable)
-
-
-def _elf_arch(first: bytes) -> str:
-    return {62: "x86_64", 183: "aarch64"}.get(int.from_bytes(first[18:20], "little"), "")
+        return replace(facts, note=NO_END)
+    facts = _with_elf_strings(peek, parts, table, facts, limits)
+    code = elf.gpu_section(table)
+    return _with_samples(peek, facts, (code.offset, code.size) if code else None, limits, budget)
 
 
 def _with_elf_strings(
-    peek: Peek,
-    first: bytes,
-    end: Stretch | None,
-    table: dict[str, elf.Section],
-    facts: LibraryFacts,
-    limits: Limits,
-    own: str,
+    peek: Peek, parts: Parts, table: tuple[elf.Section, ...], facts: LibraryFacts, limits: Limits
 ) -> LibraryFacts:
     """The library's needs: exact where its dynamic segment is at hand, else what its strings name."""
-    where = table.get(".dynstr")
+    where = elf.dynamic_strings(table)
     if where is None:
         return replace(facts, note="it has no dynamic strings")
-    if end is None or where.offset < end.offset:
-        wanted = max(where.end, table.get(".gnu.version_r", where).end)
-        first = peek.start(limits.start, wanted)
-    for parse in (elf.read, lambda view: elf.strings(view, where, own)):
-        try:
-            found = agreed(parse, facts.size, first, end)
-        except (Miss, ArtifactError):
-            continue
-        if found is not None:
-            note = "" if parse is elf.read else "its needs are those that its strings name"
-            return replace(_with_elf(facts, found), note=note)
-    return replace(facts, note="its dynamic strings lie too deep in it to be read: its needs are not known")
+    if where.offset < parts.end_at:
+        parts = _further(peek, parts, where, limits)
+    try:
+        words = parts.words(where.offset, where.size)
+    except Miss:
+        return replace(facts, note="its dynamic strings lie too deep in it: its needs are not known")
+    named = elf.strings(words, facts.path.rsplit("/", 1)[-1])
+    try:
+        exact = elf.read(parts.likely())
+        if elf.confirmed(exact, words):
+            return _with_elf(facts, replace(exact, floors=named.floors))
+    except (Miss, ArtifactError):
+        pass
+    return replace(_with_elf(facts, named), note="its needs are those that its strings name")
+
+
+def _further(peek: Peek, parts: Parts, where: elf.Section, limits: Limits) -> Parts:
+    """More of the start, or of the end: whichever the dynamic strings lie nearer to."""
+    if where.end <= limits.start * START_RATIO:
+        return replace(parts, start=peek.start(limits.start, where.end))
+    if parts.size - where.offset <= limits.start * START_RATIO:
+        return peek.parts(parts.start, min(limits.start, limits.end * 4))
+    return parts
 
 
 def _part_of_pe(
-    peek: Peek, first: bytes, facts: LibraryFacts, limits: Limits, affordable: Callable[[], bool]
+    peek: Peek, first: bytes, facts: LibraryFacts, limits: Limits, budget: Budget
 ) -> LibraryFacts:
-    table = pe.sections(PartsView(len(first), (0, first)))
-    end = peek.end(limits.end)
+    view = PartsView(facts.size, (0, first))
+    table = pe.sections(view)
+    wanted = max((offset + length for offset, length in pe.hints(view)), default=0)
+    if len(first) < wanted <= limits.start * START_RATIO:
+        first = peek.start(limits.start, min(wanted, facts.size))
+    parts = peek.parts(first, limits.end)
     try:
-        found = agreed(pe.read, facts.size, first, end)
+        found = pe.read(parts.likely())
+        names = [name.encode() + b"\0" for name in (*found.needed, *found.delayed)]
+        sure = all(name in data for name in names for data in parts.readings())
+        facts = _with_pe(facts, found) if sure else replace(facts, format="pe", note=TOO_DEEP)
     except (Miss, ArtifactError):
-        found = None
-    note = "" if found else "its imports lie too deep in it to be read"
-    facts = replace(_with_pe(facts, found) if found else replace(facts, format="pe"), note=note)
+        facts = replace(facts, format="pe", note=TOO_DEEP)
     region = next((table[name] for name in pe.GPU_SECTIONS if name in table), None)
-    return _with_samples(peek, facts, region, limits, affordable)
+    return _with_samples(peek, facts, region, limits, budget)
 
 
 def _with_samples(
-    peek: Peek, facts: LibraryFacts, region: Extent | None, limits: Limits, affordable: Callable[[], bool]
+    peek: Peek, facts: LibraryFacts, region: Extent | None, limits: Limits, budget: Budget
 ) -> LibraryFacts:
     if region is None or not limits.sample:
         return facts
-    code, taken = peek.code((region[0], region[1]), limits.sample, affordable)
+    code, taken = peek.code((region[0], region[1]), limits.sample, lambda: budget.allows(limits.sample))
     words = f"its code was seen in {taken} samples" if code else f"{taken} samples showed no GPU code"
     return replace(facts, code=code, note="; ".join(filter(None, (facts.note, words))))
 
@@ -196,5 +217,3 @@ def _with_samples(
 def unreadable(error: ArtifactError) -> str:
     """The words of an error, for a note."""
     return "; ".join(f.summary + (f" ({f.detail})" if f.detail else "") for f in error.findings)
-
-

@@ -1,37 +1,59 @@
 """A large library of a wheel, read in part: its first bytes, its last ones, and samples from its middle.
 
-That is a few megabytes of hundreds, and says nearly as much: the section table lies at the end of an ELF file, the
-dynamic strings near its start or (once patched) at its end, and GPU code of all architectures alternates all along.
+That is a few megabytes of hundreds, and says nearly as much: the section table lies at the end of an ELF
+file, the dynamic strings near its start or (once patched) at its end, and GPU code of all architectures
+alternates all along.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from typing import TypeVar
 
 from provision.artifacts.deflate import Resumed, resume
 from provision.artifacts.gpucode import scan_sample
-from provision.artifacts.view import HEAD, Extent, PartsView
+from provision.artifacts.view import HEAD, Extent, PartsView, View
 from provision.artifacts.wheel import Member, Wheel
 from provision.model.artifact import GpuCode
-
-Found = TypeVar("Found")
 
 #: What code of a processor and tables are packed to, about; GPU code is packed to hardly less than it is.
 RATIO = 0.28
 #: Places of samples in the region of GPU code, as shares of it, in an order that spreads them.
 PLACES = (0.5, 0.85, 0.2, 0.65, 0.35, 0.95, 0.05, 0.75)
-#: Sampling ends when so many samples in a row that held code brought no new architecture.
-ENOUGH = 2
+#: Sampling ends when so many samples in a row brought no new architecture,
+QUIET = 2
+#: and each was seen so often on average: one that is there is then missed with less than 1 %.
+OFTEN = 5
+#: It also ends when so many samples showed no code at all.
+NONE = 4
 
 
 @dataclass(frozen=True, slots=True)
-class Stretch:
-    """A part of a library whose place is known; a byte is certain where both readings agree."""
+class Parts:
+    """The parts of a library at hand: its start, and its end in two readings (see `deflate`).
 
-    offset: int
-    bytes: Resumed
+    `likely` takes what is not certain for zero, as it mostly is; what `sure` holds is certain."""
+
+    size: int
+    start: bytes
+    end_at: int
+    end: Resumed
+
+    def likely(self) -> View:
+        return PartsView(self.size, (0, self.start), (self.end_at, self.end.first))
+
+    def other(self) -> View:
+        """The second reading, which differs in every byte that is not certain."""
+        return PartsView(self.size, (0, self.start), (self.end_at, self.end.second))
+
+    def readings(self) -> tuple[bytes, bytes]:
+        """All bytes at hand, in both readings."""
+        return self.start + self.end.first, self.start + self.end.second
+
+    def words(self, offset: int, length: int) -> frozenset[bytes]:
+        """The zero-ended words in this extent that are certain. Raises Miss."""
+        found = [set(view.read(offset, length).split(b"\0")) for view in (self.likely(), self.other())]
+        return frozenset(found[0] & found[1])
 
 
 class Peek:
@@ -52,34 +74,40 @@ class Peek:
                 break
         return b"".join(found)
 
-    def end(self, packed: int) -> Stretch | None:
-        """The last bytes, as far as `packed` stored ones hold them; None where they cannot be read alone."""
+    def parts(self, start: bytes, packed: int) -> Parts:
+        """These first bytes, and the last ones as far as `packed` stored ones hold them."""
         begin = max(0, self.member.packed - packed)
         stored = self._wheel.stored(self.member.name, begin, packed)
-        found = resume(stored, final=True) if self._wheel.deflated(self.member.name) else Resumed(stored, stored)
+        found = self._inflated(stored, final=True)
         if found is None or len(found.first) > self.member.size:
-            return None
-        return Stretch(self.member.size - len(found.first), found)
+            found = Resumed(b"", b"")
+        return Parts(self.member.size, start, self.member.size - len(found.first), found)
 
     def sample(self, place: int, packed: int) -> Resumed | None:
         """What `packed` stored bytes from the stored byte `place` hold."""
-        stored = self._wheel.stored(self.member.name, place, packed)
-        return resume(stored, final=False) if self._wheel.deflated(self.member.name) else Resumed(stored, stored)
+        return self._inflated(self._wheel.stored(self.member.name, place, packed), final=False)
 
-    def code(self, region: Extent, packed: int, affordable: Callable[[], bool]) -> tuple[tuple[GpuCode, ...], int]:
-        """GPU code seen in samples from a region (offset, length) of the library, and the number of samples."""
+    def _inflated(self, stored: bytes, final: bool) -> Resumed | None:
+        return resume(stored, final) if self._wheel.deflated(self.member.name) else Resumed(stored, stored)
+
+    def code(
+        self, region: Extent, packed: int, affordable: Callable[[], bool]
+    ) -> tuple[tuple[GpuCode, ...], int]:
+        """GPU code seen in samples from a region (offset, length) of the library, and the number of
+        samples."""
         merged: dict[tuple[str, str], GpuCode] = {}
         taken = quiet = 0
         for place in self._places(region, packed):
-            if quiet >= ENOUGH or not affordable():
+            if not affordable() or (merged and quiet >= QUIET and _representative(merged.values())):
+                break
+            if quiet >= NONE and not merged:
                 break
             taken += 1
             found = self.sample(place, packed)
-            seen = scan_sample(found.first, found.second) if found else ()
             before = len(merged)
-            for item in seen:
+            for item in scan_sample(found.first, found.second) if found else ():
                 _merge(merged, item)
-            quiet = 0 if len(merged) > before else quiet + bool(seen)
+            quiet = 0 if len(merged) > before else quiet + 1
         return tuple(merged[key] for key in sorted(merged, key=_order)), taken
 
     def _places(self, region: Extent, packed: int) -> Iterator[int]:
@@ -93,17 +121,14 @@ class Peek:
             yield min(int(begin + share * (end - begin)), max(0, total - packed))
 
 
-def agreed(parse: Callable[[PartsView], Found], size: int, start: bytes, end: Stretch | None) -> Found | None:
-    """`parse` the parts at hand, once with each reading of the end: None where the two are not the same."""
-    if end is None:
-        return parse(PartsView(size, (0, start)))
-    first, second = (parse(PartsView(size, (0, start), (end.offset, data))) for data in (end.bytes.first, end.bytes.second))
-    return first if first == second else None
-
-
 def head(peek: Peek) -> bytes:
     """The library's first bytes, where its header and its table of segments or sections lie."""
     return peek.start(HEAD, HEAD)
+
+
+def _representative(found: Iterable[GpuCode]) -> bool:
+    counts = [item.count for item in found]
+    return sum(counts) >= OFTEN * len(counts)
 
 
 def _merge(merged: dict[tuple[str, str], GpuCode], item: GpuCode) -> None:

@@ -20,7 +20,7 @@ PASSES = 5
 ROOM = 256 << 10
 
 
-class Miss(Exception):  # noqa: N818 - not an error: it asks for more
+class Miss(Exception):
     """`length` bytes at `offset` are not at hand."""
 
     def __init__(self, offset: int, length: int) -> None:
@@ -49,6 +49,8 @@ class PartsView:
 
     def read(self, offset: int, length: int) -> bytes:
         length = max(0, min(offset + length, self.size) - offset)
+        if not length:
+            return b""
         for start, data in self._parts:
             if start <= offset and offset + length <= start + len(data):
                 return data[offset - start : offset - start + length]

@@ -26,7 +26,8 @@ TEXT_LIMIT = 32 << 20
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """A file in a wheel: `size` and `packed` are its bytes as installed and as stored, `offset` where it starts."""
+    """A file in a wheel: `size` and `packed` are its bytes as installed and as stored, `offset` where it
+    starts."""
 
     name: str
     size: int
@@ -47,7 +48,8 @@ class Metadata:
 
 @dataclass(frozen=True, slots=True)
 class Recorded:
-    """A line of RECORD: path, digest as written there (`sha256=...`, may be empty), size in bytes if stated."""
+    """A line of RECORD: path, digest as written there (`sha256=...`, may be empty), size in bytes if
+    stated."""
 
     path: str
     digest: str
@@ -67,9 +69,10 @@ class Wheel:
         except ArtifactError:
             raise
         except Exception as error:  # zipfile raises a dozen kinds for what is not a zip file
-            raise artifact_error("artifact-not-a-wheel", f"{self.name} is not a readable wheel", _words(error)) from error
+            raise self._broken("artifact-not-a-wheel", "is not a readable wheel", error) from error
         self._infos = {info.filename: info for info in self._zip.infolist() if not info.is_dir()}
-        self.members = tuple(Member(i.filename, i.file_size, i.compress_size, i.header_offset) for i in self._infos.values())
+        infos = self._infos.values()
+        self.members = tuple(Member(i.filename, i.file_size, i.compress_size, i.header_offset) for i in infos)
 
     def __contains__(self, name: str) -> bool:
         return name in self._infos
@@ -78,17 +81,22 @@ class Wheel:
         """A whole member. Raises ArtifactError where it is absent, broken, or larger than `limit` bytes."""
         info = self._info(name)
         if info.file_size > limit:
-            raise artifact_error("artifact-member-too-large", f"{name} in {self.name} has {info.file_size} bytes, limit {limit}")
+            raise self._broken(
+                "artifact-member-too-large", f"has {info.file_size} bytes in {name}, limit {limit}"
+            )
         return b"".join(self.stream(name))
 
     def text(self, name: str) -> str:
         return self.read(name).decode("utf-8", errors="replace")
 
     def stream(self, name: str, packed_limit: int | None = None) -> Iterator[bytes]:
-        """The member's bytes in pieces. With `packed_limit` it ends early, once that many stored bytes are used."""
+        """The member's bytes in pieces. With `packed_limit` it ends early, once that many stored bytes are
+        used."""
         info = self._info(name)
         if info.flag_bits & 0x1 or info.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
-            raise artifact_error("artifact-member-unreadable", f"{name} in {self.name} is encrypted or packed in an unusual way")
+            raise self._broken(
+                "artifact-member-unreadable", f"holds {name} encrypted or packed in an unusual way"
+            )
         packed = info.compress_size if packed_limit is None else min(info.compress_size, packed_limit)
         stored = self._pieces(info, packed)
         whole = packed == info.compress_size
@@ -96,7 +104,7 @@ class Wheel:
         try:
             yield from _checked(pieces, info, whole)
         except zlib.error as error:
-            raise artifact_error("artifact-member-broken", f"{name} in {self.name} is damaged", _words(error)) from error
+            raise self._broken("artifact-member-broken", f"holds a damaged {name}", error) from error
 
     def deflated(self, name: str) -> bool:
         """Is the member deflated (else: stored as it is)?"""
@@ -113,19 +121,25 @@ class Wheel:
         self.file.seek(at)
         return self.file.read(length)
 
+    def _broken(self, code: str, what: str, error: Exception | None = None) -> ArtifactError:
+        return artifact_error(code, f"{self.name} {what}", _words(error) if error else "")
+
     def _info(self, name: str) -> zipfile.ZipInfo:
         try:
             return self._infos[name]
         except KeyError:
-            raise artifact_error("artifact-member-absent", f"{self.name} has no {name}") from None
+            raise self._broken("artifact-member-absent", f"has no {name}") from None
 
     def _data_start(self, info: zipfile.ZipInfo, ahead: int) -> int:
-        """Where the member's bytes begin: behind a header of its own. `ahead` bytes of them are read along."""
+        """Where the member's bytes begin: behind a header of its own. `ahead` bytes of them are read
+        along."""
+        if info.header_offset < 0:
+            raise self._broken("artifact-member-broken", f"has no {info.filename} where its directory says")
         self.file.fetch(info.header_offset, HEADER_ROOM + len(info.filename.encode()) + ahead)
         self.file.seek(info.header_offset)
         header = self.file.read(30)
         if len(header) < 30 or header[:4] != b"PK\x03\x04":
-            raise artifact_error("artifact-member-broken", f"{info.filename} in {self.name} is not where the directory says")
+            raise self._broken("artifact-member-broken", f"has no {info.filename} where its directory says")
         return info.header_offset + 30 + sum(int.from_bytes(header[i : i + 2], "little") for i in (26, 28))
 
     def _pieces(self, info: zipfile.ZipInfo, packed: int) -> Iterator[bytes]:
@@ -134,7 +148,7 @@ class Wheel:
             self.file.seek(at)
             piece = self.file.read(min(CHUNK, packed))
             if not piece:
-                raise artifact_error("artifact-cut-short", f"{self.name} ends inside {info.filename}")
+                raise self._broken("artifact-cut-short", f"ends inside {info.filename}")
             yield piece
             at += len(piece)
             packed -= len(piece)
@@ -154,7 +168,8 @@ def _inflate(stored: Iterator[bytes]) -> Iterator[bytes]:
 
 
 def _checked(pieces: Iterator[bytes], info: zipfile.ZipInfo, whole: bool) -> Iterator[bytes]:
-    """Pass the pieces on; raise if they are more than the directory states, or at the end not what it states."""
+    """Pass the pieces on; raise if they are more than the directory states, or at the end not what it
+    states."""
     size = crc = 0
     for piece in pieces:
         size += len(piece)
@@ -163,7 +178,8 @@ def _checked(pieces: Iterator[bytes], info: zipfile.ZipInfo, whole: bool) -> Ite
             break
         yield piece
     if size > info.file_size or (whole and (size < info.file_size or crc != info.CRC)):
-        raise artifact_error("artifact-member-broken", f"{info.filename} is not what the wheel's directory states")
+        words = f"{info.filename} is not what the wheel's directory states"
+        raise artifact_error("artifact-member-broken", words)
 
 
 def dist_info(wheel: Wheel) -> str:
@@ -212,7 +228,8 @@ def record(wheel: Wheel) -> tuple[Recorded, ...]:
     try:
         rows = [row for row in csv.reader(io.StringIO(wheel.text(name))) if row and row[0]]
     except csv.Error as error:
-        raise artifact_error("artifact-record-broken", f"RECORD of {wheel.name} cannot be read", _words(error)) from error
+        words = f"RECORD of {wheel.name} cannot be read"
+        raise artifact_error("artifact-record-broken", words, _words(error)) from error
     return tuple(_recorded([*row, "", ""]) for row in rows)
 
 
@@ -231,11 +248,14 @@ def entry_points(wheel: Wheel) -> tuple[str, ...]:
         parser.read_string(wheel.text(name))
     except configparser.Error:
         return ()
-    return tuple(f"{group}: {key} = {value}" for group in parser.sections() for key, value in parser.items(group))
+    return tuple(
+        f"{group}: {key} = {value}" for group in parser.sections() for key, value in parser.items(group)
+    )
 
 
 def top_level(wheel: Wheel) -> tuple[str, ...]:
-    """The names that the wheel puts into site-packages, from its directory (`top_level.txt` is often wrong)."""
+    """The names that the wheel puts into site-packages, from its directory (`top_level.txt` is often
+    wrong)."""
     names = {_imported(m.name) for m in wheel.members}
     return tuple(sorted(names - {""}))
 

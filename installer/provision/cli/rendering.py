@@ -48,10 +48,9 @@ def finding_lines(finding: Finding, stream: TextIO) -> list[str]:
     head = paint(finding.severity, stream, fg=_COLOURS[finding.severity], bold=True)
     lines = [f"{head}: {finding.summary}  {paint(f'[{finding.code}]', stream, dim=True)}"]
     lines += [f"    {line}" for line in finding.detail.splitlines()]
-    lines += [
-        _labelled("evidence" if i == 0 else "", f"{e.source}: {e.text}" if e.text else e.source)
-        for i, e in enumerate(finding.evidence[:4])
-    ]
+    for number, evidence in enumerate(finding.evidence[:4]):
+        text = f"{evidence.source}: {evidence.text}" if evidence.text else evidence.source
+        lines += _block("evidence" if number == 0 else "", text)
     for number, remedy in enumerate(finding.remedies):
         label = ("try" if len(finding.remedies) == 1 else "ways out") if number == 0 else ""
         count = "" if len(finding.remedies) == 1 else f"{number + 1}  "
@@ -59,6 +58,12 @@ def finding_lines(finding: Finding, stream: TextIO) -> list[str]:
         if remedy.command:
             lines.append(_labelled("", f"{' ' * len(count)}{paint(remedy.command, stream, bold=True)}"))
     return lines
+
+
+def _block(label: str, text: str) -> list[str]:
+    """A labelled text of several lines, all of them under its first one."""
+    first, *rest = text.splitlines() or [""]
+    return [_labelled(label, first), *(_labelled("", line) for line in rest)]
 
 
 def _labelled(label: str, text: str, indent: int = 2) -> str:
@@ -119,7 +124,7 @@ def sparkline(values: Sequence[float], columns: int = 24) -> str:
         _BARS.encode(sys.stdout.encoding or "utf-8")
     except (UnicodeEncodeError, LookupError):
         return ""
-    step = max(1, len(values) // columns)
+    step = -(-len(values) // columns)
     points = [min(values[i : i + step]) for i in range(0, len(values), step)]
     low, high = min(points), max(points)
     span = (high - low) or 1.0

@@ -25,8 +25,8 @@ from provision.model.machine import Machine
 
 Verdict = Literal["fault", "unknown", "harmless", "nothing"]
 
-#: How often a pattern is looked at before the rest of a log is spared the work.
-ENOUGH = 200
+#: After so many matches, and so many lines that only looked alike, a pattern is no longer looked for.
+ENOUGH, TRIES = 200, 20_000
 _LINES, _VALUES, _SUSPECTS, _WAYS, _WIDTH = 3, 6, 6, 4, 300
 
 
@@ -103,19 +103,25 @@ class _Hit:
 class _Matcher:
     """One pattern, compiled when a line first holds its anchor."""
 
-    __slots__ = ("anchors", "left", "owner", "regex")
+    __slots__ = ("anchors", "left", "owner", "regex", "tries")
 
     def __init__(self, pattern: Pattern | Sign, owner: Symptom | Sign) -> None:
-        self.anchors, self.owner, self.left = pattern.anchors, owner, ENOUGH
+        self.anchors, self.owner, self.left, self.tries = pattern.anchors, owner, ENOUGH, TRIES
         self.regex: str | re.Pattern[str] = pattern.regex
 
     def search(self, text: str) -> re.Match[str] | None:
-        if not self.left or not any(a in text for a in self.anchors):
+        if not any(a in text for a in self.anchors):
             return None
         if isinstance(self.regex, str):
             self.regex = re.compile(self.regex)
-        self.left -= 1
-        return self.regex.search(text)
+        match = self.regex.search(text)
+        self.tries -= 1
+        self.left -= match is not None
+        return match
+
+    @property
+    def spent(self) -> bool:
+        return self.left <= 0 or self.tries <= 0
 
 
 class _Notes:
@@ -127,41 +133,52 @@ class _Notes:
         self.rows = {r.code: r for r in knowledge.rows}
         self.first: list[tuple[int, Line]] = []
         self.last: list[tuple[int, Line]] = []
-        self._matchers = [_Matcher(p, r) for r in knowledge.rows for p in r.patterns]
-        self._signs = [_Matcher(s, s) for s in knowledge.signs]
-        self.words = Words(a for m in (*self._matchers, *self._signs) for a in m.anchors)
+        self._by_anchor: dict[str, list[_Matcher]] = {}
+        for row in knowledge.rows:
+            for pattern in row.patterns:
+                self._add(_Matcher(pattern, row))
+        for sign in knowledge.signs:
+            self._add(_Matcher(sign, sign))
+        self.words = Words(self._by_anchor)
+
+    def _add(self, matcher: _Matcher) -> None:
+        for anchor in matcher.anchors:
+            self._by_anchor.setdefault(anchor, []).append(matcher)
 
     def take(self, line: Line) -> None:
-        known = False
-        for matcher in self._matchers:
+        known, weight = False, 0
+        for matcher in self._candidates(line.text):
             match = matcher.search(line.text)
             if match and isinstance(matcher.owner, Symptom):
                 row = matcher.owner
                 self.hits.setdefault(row.code, _Hit()).add(line, match.re.pattern, match.groupdict())
                 known = known or row.kind != "fact"
-        if not known:
-            self._suspect(line)
-        self._retire()
+            elif match and isinstance(matcher.owner, Sign):
+                weight = max(weight, matcher.owner.weight)
+            if matcher.spent:
+                self._retire(matcher)
+        if weight and not known:
+            self._suspect(line, weight)
 
-    def _suspect(self, line: Line) -> None:
-        weight = max(
-            (m.owner.weight for m in self._signs if m.search(line.text) and isinstance(m.owner, Sign)),
-            default=0,
+    def _candidates(self, text: str) -> Iterable[_Matcher]:
+        """The patterns that may match, each once."""
+        words = sorted(self.words.within(text))
+        return dict.fromkeys(
+            m for w in words for m in self._by_anchor[w] if self.words.revived or not m.spent
         )
-        if not weight:
+
+    def _suspect(self, line: Line, weight: int) -> None:
+        if any(line.number == seen.number for _, seen in (*self.first, *self.last)):
             return
         if len(self.first) < _SUSPECTS:
             self.first.append((weight, line))
         else:
             self.last = [*self.last[-_SUSPECTS + 1 :], (weight, line)]
 
-    def _retire(self) -> None:
-        spent = [m for m in (*self._matchers, *self._signs) if not m.left]
-        if spent:
-            self._matchers = [m for m in self._matchers if m.left]
-            self._signs = [m for m in self._signs if m.left]
-            needed = {a for m in (*self._matchers, *self._signs) for a in m.anchors}
-            self.words.retire({a for m in spent for a in m.anchors} - needed)
+    def _retire(self, matcher: _Matcher) -> None:
+        for anchor in matcher.anchors:
+            if all(m.spent for m in self._by_anchor[anchor]):
+                self.words.retire(anchor)
 
     def explain(self, facts: Mapping[str, str] | Machine | None, lang: Lang) -> Explanation:
         given = facts_of(facts) if isinstance(facts, Machine) else dict(facts or {})

@@ -8,9 +8,10 @@ from __future__ import annotations
 import codecs
 import functools
 import re
+from collections import deque
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 BLOCK = 1 << 20
 #: Bytes of one line that are kept: what stands before and after the place of interest.
@@ -35,63 +36,120 @@ class Line:
 
 class Words:
     """The literals that make a line interesting. A word that has been seen often enough can be retired, so
-    that a log that repeats one error a million times stays cheap."""
+    that a log that repeats one error a million times stays cheap. At the end of a log, where the error is
+    that ended the program, the retired ones come back."""
 
     def __init__(self, words: Iterable[str]) -> None:
         self._words = frozenset(w for w in words if w)
-        self.pattern = _compile(self._words)
+        self._retired: frozenset[str] = frozenset()
+        self._finder = _finder(self._words)
+        self.revived = False
 
-    def retire(self, words: Iterable[str]) -> None:
-        left = self._words - frozenset(words)
-        if left != self._words:
-            self._words = left
-            self.pattern = _compile(left)
+    def retire(self, word: str) -> None:
+        if word in self._words and not self.revived:
+            self._words -= {word}
+            self._retired |= {word}
+            self._finder = _finder(self._words)
+
+    def revive(self) -> bool:
+        """Look for the retired words only; False if there are none."""
+        self._words, self._retired, self.revived = self._retired, frozenset(), True
+        self._finder = _finder(self._words)
+        return bool(self._words)
+
+    def next(self, block: bytes, at: int) -> int:
+        """Where in the block, from `at` on, a part of some word begins; -1 if nowhere."""
+        hit = self._finder.raw.search(block, at)
+        return hit.start() if hit else -1
+
+    def within(self, text: str) -> set[str]:
+        """The words that the text may hold: all that it holds are among them."""
+        found: set[str] = set()
+        hit = self._finder.clean.search(text)
+        while hit:
+            found.update(self._finder.owners[hit.group()])
+            hit = self._finder.clean.search(text, hit.start() + 1)
+        return found
+
+
+@dataclass(frozen=True, slots=True)
+class _Finder:
+    """Expressions for the parts that are looked for, and the words that each part stands for."""
+
+    raw: re.Pattern[bytes]
+    clean: re.Pattern[str]
+    owners: dict[str, tuple[str, ...]]
+
+
+#: Characters from the rarest to the most common, counted in real logs of training.
+_COMMON = "QZJ%~^\\+&!<Y#@*{}HKBq\";>MVO`XSGjLzkDWREFCUP',)(xIA[TN]987vw4gb5y6h-3fmp2/1_ud:0=.nlcisatroe "
+#: A part of a word that is looked for has at least this many characters, if the word has.
+_LEAST, _MOST = 7, 16
 
 
 @functools.lru_cache(maxsize=8)
-def _compile(words: frozenset[str]) -> re.Pattern[bytes] | None:
-    keys = {key for word in words for key in _keys(word)}
-    return re.compile(_alternation(keys)) if keys else None
+def _finder(words: frozenset[str]) -> _Finder:
+    """One expression for all words. The engine is fast where few places of a log can begin a match, so
+    the parts that are looked for begin with as few and as rare characters as possible."""
+    plain = sorted(w for w in words if w.isascii())
+    starts = _starts(plain)
+    parts = {word: _part(word, starts) if word.isascii() else word for word in words}
+    shortest = {p for p in parts.values() if not any(p[:n] in set(parts.values()) for n in range(1, len(p)))}
+    owners = {s: tuple(sorted(w for w, p in parts.items() if p.startswith(s))) for s in shortest}
+    raw = {s.encode(name) for s in shortest for name in (("utf-8",) if s.isascii() else ("utf-8", "gb18030"))}
+    never = r"(?!)"
+    return _Finder(
+        re.compile(_alternation(k.decode("latin-1") for k in raw).encode("latin-1") or never.encode()),
+        re.compile(_alternation(shortest) or never),
+        owners,
+    )
 
 
-def _keys(word: str) -> Iterator[bytes]:
-    """What to look for in the bytes for one word: a part of it that starts with a rare character."""
-    part = _rarest(word)
-    yield part.encode()
-    if not part.isascii():
-        yield part.encode("gb18030")
+def _starts(words: list[str]) -> set[str]:
+    """Characters of which each word has one, chosen greedily: many words for little weight."""
+    left, chosen = words, set[str]()
+    while left:
+        usable = [set(_openings(w)) for w in left]
+        best = max(sorted(set().union(*usable)), key=lambda c: sum(c in u for u in usable) / _weight(c))
+        chosen.add(best)
+        left = [w for w, u in zip(left, usable, strict=True) if best not in u]
+    for char in sorted(chosen, key=_weight, reverse=True):
+        if all(set(_openings(w)) & (chosen - {char}) for w in words):
+            chosen.discard(char)
+    return chosen
 
 
-#: Characters by how often they begin a place in logs, rarest first; others count as rarest.
-_COMMON = "QZJqzXYKVWjHUBGOxFNMLRPDSTACIEkvwb'\"`<>@&=_gypufchmdl/:\\-srnioate,.0123456789 "
+def _openings(word: str) -> str:
+    return word[: max(1, len(word) - _LEAST + 1)]
 
 
-def _rarest(word: str, least: int = 6) -> str:
-    starts = range(max(1, len(word) - least + 1))
-    best = min(starts, key=lambda i: (_COMMON.find(word[i]), i))
-    return word[best : best + 16]
+def _part(word: str, starts: set[str]) -> str:
+    """The part of a word to look for: ten characters if it can be had, then the rarest beginning."""
+    usable = [i for i, c in enumerate(_openings(word)) if c in starts]
+    at = min(usable, key=lambda i: (max(0, 10 - len(word) + i), _weight(word[i])))
+    return word[at : at + _MOST]
 
 
-def _alternation(words: Iterable[bytes]) -> bytes:
+def _weight(char: str) -> float:
+    return (_COMMON.find(char) + 12.0) ** 3
+
+
+def _alternation(words: Iterable[str]) -> str:
     """A regular expression for any of the words, as a trie: the engine then skips by first character."""
-    trie: dict[int, dict] = {}  # type: ignore[type-arg]
-    for word in sorted(words):
+    trie: dict[str, Any] = {}
+    for word in words:
         node = trie
-        for at, char in enumerate(word):
-            if at and not node:
-                break  # a shorter word already stands for this one
+        for char in word:
             node = node.setdefault(char, {})
-        else:
-            node.clear()
     return _emit(trie)
 
 
-def _emit(node: dict[int, dict]) -> bytes:  # type: ignore[type-arg]
+def _emit(node: dict[str, Any]) -> str:
     parts = []
-    for char, rest in node.items():
+    for char, rest in sorted(node.items()):
         tail = _emit(rest)
-        parts.append(re.escape(bytes([char])) + (b"(?:" + tail + b")" if len(rest) > 1 else tail))
-    return b"|".join(parts)
+        parts.append(re.escape(char) + (f"(?:{tail})" if len(rest) > 1 else tail))
+    return "|".join(parts)
 
 
 def lines(stream: BinaryIO) -> Iterator[Line]:
@@ -105,13 +163,22 @@ def lines(stream: BinaryIO) -> Iterator[Line]:
 
 def interesting(stream: BinaryIO, words: Words) -> Iterator[Line]:
     """Only the lines that hold one of the words, cleaned. `words` may change between two lines."""
+    tail: deque[tuple[bytes, int]] = deque(maxlen=2)
     for block, number in _blocks(stream):
-        at = counted = 0
-        while words.pattern and (hit := words.pattern.search(block, at)):
-            start, end = _bounds(block, hit.start(), at)
-            number += block.count(b"\n", counted, start)
-            counted, at = start, max(end, hit.end())
-            yield Line(number, _decode(block[start:end]))
+        tail.append((block, number))
+        yield from _scan(block, number, words)
+    if words.revive():
+        for block, number in tail:
+            yield from _scan(block, number, words)
+
+
+def _scan(block: bytes, number: int, words: Words) -> Iterator[Line]:
+    at = counted = 0
+    while (hit := words.next(block, at)) >= 0:
+        start, end = _bounds(block, hit, at)
+        number += block.count(b"\n", counted, start)
+        counted, at = start, max(end, hit + 1)
+        yield Line(number, _decode(block[start:end]))
 
 
 def _bounds(block: bytes, at: int, floor: int) -> tuple[int, int]:

@@ -13,7 +13,7 @@ from functools import cached_property
 from provision.model.finding import Evidence, Finding, ProvisionError, Remedy, Severity
 
 #: What YAML calls not printable, minus the line breaks and tabs that may stand in any text.
-UNPRINTABLE = re.compile("[^\t\n\r\x20-\x7e\x85\xa0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]|\ufeff")
+UNPRINTABLE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x84\x86-\x9f\ud800-\udfff\ufeff\ufffe\uffff]")
 #: Byte order marks and the encodings they announce, longest first (UTF-32 begins like UTF-16).
 BOMS = (
     (codecs.BOM_UTF8, "utf-8"),
@@ -40,6 +40,12 @@ class Source:
         """Line and column of an offset, both counted from 1."""
         line = bisect_right(self._starts, offset)
         return line, offset - self._starts[line - 1] + 1
+
+    def offset(self, line: int, column: int) -> int:
+        """The offset of a line and column, both counted from 1; what lies outside the text is its end."""
+        if not 1 <= line <= len(self._starts):
+            return len(self.text)
+        return min(self._starts[line - 1] + column - 1, len(self.text))
 
     def where(self, offset: int) -> str:
         line, column = self.position(offset)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from functools import cached_property, lru_cache
 from pathlib import Path
@@ -30,12 +30,13 @@ from provision.knowledge.rows import (
     RuleRow,
     RuntimeRow,
 )
+from provision.knowledge.rules import applies
 from provision.knowledge.versions import canonicalize_name, holds, holds_any
 
 _Kind = TypeVar("_Kind", bound=Row)
 _TOP_KEY = re.compile(r"^([a-z]+):", re.MULTILINE)
 #: Files of this folder that other readers own.
-_NOT_OURS = ("devices", "symptoms")
+_NOT_OURS = ("artifacts", "devices", "sonames", "symptoms")
 
 
 class Knowledge:
@@ -48,12 +49,16 @@ class Knowledge:
         self._files = tuple(files)
         self._read: dict[int, tuple[Row, ...]] = {}
         self._by_kind: dict[type[Row], tuple[Row, ...]] = {}
-        self._builds: dict[str, tuple[Build, ...]] = {}
+        self._builds: dict[tuple[str, frozenset[str]], tuple[Build, ...]] = {}
 
     def rows(self, kind: type[_Kind]) -> tuple[_Kind, ...]:
         """All rows of a kind, in the order of files and rows."""
         if kind not in self._by_kind:
-            rows = {row.id: row for row in self._stream(kind.__name__) if isinstance(row, kind)}
+            rows = {
+                row.id: row
+                for row in self._stream(lambda text: kind.__name__ in _kinds_in(text))
+                if isinstance(row, kind)
+            }
             self._by_kind[kind] = tuple(rows.values())
         return self._by_kind[kind]  # type: ignore[return-value]
 
@@ -86,12 +91,21 @@ class Knowledge:
         """The families that a distribution belongs to."""
         return self._families.get(canonicalize_name(name), ())
 
-    def builds(self, framework: str) -> tuple[Build, ...]:
-        """Every known build of a framework, one per distribution, version and target."""
-        if framework not in self._builds:
-            rows = (row for row in self.rows(BuildRow) if row.framework == framework)
-            self._builds[framework] = tuple(build for row in rows for build in expand(row))
-        return self._builds[framework]
+    def builds(self, framework: str, kinds: Collection[str] = ()) -> tuple[Build, ...]:
+        """Every known build of a framework, one per distribution, version and target.
+
+        `kinds` are the runtimes asked for (`cuda`, `cpu`); none means all. Fewer kinds read fewer files.
+        """
+        key = (framework, frozenset(kinds))
+        if key not in self._builds:
+            rows = {
+                row.id: row
+                for row in self._stream(lambda text: _may_hold(text, framework, kinds))
+                if isinstance(row, BuildRow) and row.framework == framework
+            }
+            wanted = (row for row in rows.values() if not kinds or row.runtime.kind in kinds)
+            self._builds[key] = tuple(build for row in wanted for build in expand(row))
+        return self._builds[key]
 
     def declares(self, build: Build) -> dict[str, str]:
         """What the build's own metadata requires, where it decides compatibility: name -> specifier set."""
@@ -159,8 +173,10 @@ class Knowledge:
                 return row
         return None
 
-    def rules(self) -> tuple[RuleRow, ...]:
-        return self.rows(RuleRow)
+    def rules(self, facts: Mapping[str, Any] | None = None) -> tuple[RuleRow, ...]:
+        """All rules, or those whose `when` holds for these facts (rules.yaml names the facts)."""
+        rules = self.rows(RuleRow)
+        return rules if facts is None else tuple(rule for rule in rules if applies(rule, facts))
 
     def row(self, name: str) -> Row | None:
         """The row with this id."""
@@ -220,9 +236,10 @@ class Knowledge:
         for number in range(first, len(self._files)):
             self._rows_of(number)
 
-    def _stream(self, kind: str = "") -> Iterator[Row]:
+    def _stream(self, wanted: Callable[[str], bool] = bool) -> Iterator[Row]:
+        """The rows of the files whose text is wanted, without parsing the others."""
         for number, (_, text) in enumerate(self._files):
-            if not kind or kind in _kinds_in(text):
+            if wanted(text):
                 yield from self._rows_of(number)
 
     def _rows_of(self, number: int) -> tuple[Row, ...]:
@@ -261,6 +278,19 @@ def _packaged() -> tuple[tuple[str, str], ...]:
 def _kinds_in(text: str) -> frozenset[str]:
     """The kinds of rows that a file holds, by its top-level keys, without parsing it."""
     return frozenset(KINDS[key].__name__ for key in _TOP_KEY.findall(text) if key in KINDS)
+
+
+def _may_hold(text: str, framework: str, kinds: Collection[str]) -> bool:
+    """Whether a file can hold builds of the framework for one of the runtimes: yes in vain, but never a wrong
+    no.
+    """
+    return _names(text, "framework", framework) and (
+        not kinds or any(_names(text, "kind", kind) for kind in kinds)
+    )
+
+
+def _names(text: str, key: str, word: str) -> bool:
+    return re.search(rf"""\b{key}["']?:\s*["']?{re.escape(word)}\b""", text) is not None
 
 
 def _grouped(pairs: Iterable[tuple[str, _Kind]]) -> dict[str, tuple[_Kind, ...]]:

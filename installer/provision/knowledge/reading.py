@@ -12,7 +12,7 @@ import types
 from collections.abc import Iterator, Mapping
 from dataclasses import MISSING, fields, is_dataclass
 from functools import cache
-from typing import Any, get_args, get_origin, get_type_hints
+from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 import yaml
 
@@ -116,15 +116,15 @@ def _build(kind: Any, item: Mapping[str, Any]) -> Any:
     values = {}
     for key, (name, shape, required) in plan.items():
         if key in item:
-            values[name] = _value(shape, _listed(key, item[key]))
+            values[name] = _value(shape, _listed(key, shape, item[key]))
         elif required:
             raise KeyError(f"missing key '{key}'")
     return kind(**values)
 
 
-def _listed(key: str, value: Any) -> Any:
+def _listed(key: str, shape: Any, value: Any) -> Any:
     """One text where a list is meant becomes a list; a range of Pythons becomes its members."""
-    if key not in _ONE_OR_MORE:
+    if key not in _ONE_OR_MORE or not isinstance(shape, tuple):
         return value
     parts = [value] if isinstance(value, str) else value
     return [version for part in parts for version in expand_pythons(part)] if key == "pythons" else parts
@@ -145,9 +145,11 @@ def _plan(kind: Any) -> dict[str, tuple[str, Any, bool]]:
 
 
 def _shape(hint: Any) -> Any:
-    """None for plain values, a dataclass, or ("tuple", shape of its items); a mapping is taken as it is."""
+    """None for plain values, a dataclass, the allowed words, or ("tuple" or "dict", shape of its items)."""
     if is_dataclass(hint):
         return hint
+    if get_origin(hint) is Literal:
+        return frozenset(get_args(hint))
     if get_origin(hint) is tuple:
         return ("tuple", _shape(get_args(hint)[0]))
     if get_origin(hint) is dict:
@@ -164,6 +166,8 @@ def _value(shape: Any, value: Any) -> Any:
         return value
     if shape is str:
         return _text(value)
+    if isinstance(shape, frozenset):
+        return _word(shape, value)
     if not isinstance(shape, tuple):
         return _build(shape, value)
     if shape[0] == "dict":
@@ -171,6 +175,12 @@ def _value(shape: Any, value: Any) -> Any:
     if isinstance(value, str):
         raise TypeError(f"'{value}' should be a list")
     return tuple(_value(shape[1], item) for item in value)
+
+
+def _word(allowed: frozenset[str], value: Any) -> Any:
+    if value not in allowed:
+        raise ValueError(f"'{value}' is none of {', '.join(sorted(allowed))}")
+    return value
 
 
 def _text(value: Any) -> str:

@@ -128,7 +128,7 @@ class Wheels:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VendorFile:
-    """A file that no index serves: what it is called and where its maker hands it out. `sha256` where known."""
+    """A file that no index serves: its name and where its maker hands it out. `sha256` where known."""
 
     __pydantic_config__ = YAML_CONFIG
     package: str
@@ -149,7 +149,8 @@ class BuildRow(Row):
     `needs` what the machine must have (`cpu-flags`; `msvc` on Windows; `os`), `environment` variables to
     set. `not_with` names distributions it cannot share an environment with. `capability_floor` is the
     lowest NVIDIA compute capability by the maker's word, for wheels whose machine code (`architectures`)
-    was not read. `bundled_on` are targets whose wheels hold the libraries themselves.
+    was not read. `bundled_on` are targets whose wheels hold the libraries themselves. `vendor_files` must be
+    fetched by hand from the maker. `device` is what the framework calls the device.
     """
 
     framework: Literal["torch", "tensorflow"]
@@ -170,7 +171,6 @@ class BuildRow(Row):
     needs: dict[str, str] = field(default_factory=dict)
     environment: dict[str, str] = field(default_factory=dict)
     not_with: tuple[str, ...] = ()
-    #: What must be fetched by hand, from the maker.
     vendor_files: tuple[VendorFile, ...] = ()
     device: str = ""
     experimental: bool = False
@@ -217,12 +217,14 @@ class IndexRow(Row):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RuntimeRow(Row):
-    """One version of an accelerator runtime and the driver it needs. Keys of the driver maps are operating systems.
+    """One version of an accelerator runtime and the driver it needs. Keys of the driver maps are operating
+    systems.
 
-    `driver` is what the maker packs with this version, `driver_floor` the lowest that can run it (CUDA 11 and later:
-    minor-version compatibility); `driver_lines` are the driver versions that the maker names for it. `capabilities` is
-    a specifier set for NVIDIA compute capability, `hardware` the cards otherwise. `updates` are driver maps of later
-    updates of the version, `requires` Python packages, `scripts` what must be sourced before use.
+    `driver` is what the maker packs with this version, `driver_floor` the lowest that can run it (CUDA 11
+    and later: minor-version compatibility); `driver_lines` are the driver versions that the maker names for
+    it. `capabilities` is a specifier set for NVIDIA compute capability, `hardware` the cards otherwise.
+    `updates` are driver maps of later updates of the version, `requires` Python packages, `scripts` what
+    must be sourced before use.
     """
 
     kind: RuntimeKind
@@ -273,8 +275,9 @@ class CudnnRow(Row):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LibraryFile:
-    """One archive of a library set. `folder` is where its libraries stand in it; `size` is in bytes where a source
-    states it."""
+    """One archive of a library set. `folder` is where its libraries stand in it; `size` is in bytes, None
+    where no source states it.
+    """
 
     __pydantic_config__ = YAML_CONFIG
     target: str
@@ -290,11 +293,11 @@ class LibraryFile:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LibraryRow(Row):
-    """A library (`cudnn`, `cuda`) of one version that can be placed beside an environment, from archives of its
-    maker (`files`) or from wheels of the default index (`wheels`: package -> version, for `targets`).
+    """A library (`cudnn`, `cuda`) of one version that can be placed beside an environment, from archives of
+    its maker (`files`) or from wheels of the default index (`wheels`: package -> version, for `targets`).
 
-    `cuda` is the CUDA version or major it is for; `holds` the names of all its libraries, by operating system: a set
-    is whole or it is not placed.
+    `cuda` is the CUDA version or major it is for; `holds` the names of all its libraries, by operating
+    system: a set is whole or it is not placed.
     """
 
     library: str
@@ -328,6 +331,30 @@ class RuleRow(Row):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class LintRow(Row):
+    """Something in a file, or a path, that is known to end badly; `linting` says it before anything runs.
+
+    It speaks when one of `packages` (in `versions`, if given) is wanted and everything else that the row names
+    holds: the `manager` of the package, the `os`, that none of `without_channels` is configured, that the
+    environment's `path` is of a kind, that a `development` version is pinned. `longest_member` is the longest path
+    inside the package, in characters, for `path: long`.
+    """
+
+    code: str
+    severity: Literal["error", "warning", "note"] = "warning"
+    packages: tuple[str, ...] = ()
+    versions: tuple[str, ...] = ()
+    manager: Literal["", "pip", "conda"] = ""
+    os: str = ""
+    without_channels: tuple[str, ...] = ()
+    development: bool = False
+    path: Literal["", "long", "non-ascii", "space"] = ""
+    longest_member: int = 0
+    because: str
+    instead: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class FactRow(Row):
     """A fact that no other kind of row holds; `about` are words to find it by. `not_so` is the wrong claim
     it mends.
@@ -353,5 +380,6 @@ KINDS: Mapping[str, type[Row]] = {
     "cudnn": CudnnRow,
     "libraries": LibraryRow,
     "rules": RuleRow,
+    "lints": LintRow,
     "facts": FactRow,
 }

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from packaging.utils import canonicalize_name, parse_wheel_filename
 from packaging.version import InvalidVersion, Version
@@ -12,6 +12,9 @@ from packaging.version import InvalidVersion, Version
 from provision.locking.tags import platforms
 from provision.model.finding import Evidence, Finding, Remedy
 from provision.ports import Catalog, CatalogFailure, ClosureRequest, Release
+
+#: A name that is not what it seems -> what is so, and what to use instead.
+LookAlikes = Mapping[str, tuple[str, tuple[str, ...]]]
 
 _NO_VERSION = re.compile(
     r"there (?:is|are) no versions? of (?P<name>[\w.-]+?)(?P<spec>[=<>!~]=?[^\s,]+(?:,[^\s]+)?)\s"
@@ -29,7 +32,7 @@ _URL = re.compile(r"Failed to fetch: `?(?P<url>\S+?)`?$", re.M)
 
 
 def closure_findings(
-    failure: CatalogFailure, request: ClosureRequest, catalog: Catalog, names: Sequence[tuple[str, str]] = ()
+    failure: CatalogFailure, request: ClosureRequest, catalog: Catalog, names: LookAlikes
 ) -> tuple[Finding, ...]:
     """At least one finding; the resolver's own text is always kept as evidence."""
     text = _one_line(failure.text)
@@ -92,17 +95,15 @@ def _host(url: str) -> str:
     return url.split("/")[2] if "//" in url else url
 
 
-def _no_such_package(name: str, names: Sequence[tuple[str, str]], text: str) -> Finding:
-    known = dict(names)
-    instead = known.get(name) or next(
-        iter(difflib.get_close_matches(name, list(known.values()), 1, 0.85)), ""
-    )
+def _no_such_package(name: str, names: LookAlikes, text: str) -> Finding:
+    what, instead = names.get(canonicalize_name(name), ("", ()))
+    near = difflib.get_close_matches(name, [i for _, ways in names.values() for i in ways], 1, 0.85)
     return Finding(
         "no-such-package",
         "error",
-        f"There is no package named {name} on the index." + (f" {instead}" if " " in instead else ""),
+        f"There is no package named {name} on the index" + (f": {what}." if what else "."),
         evidence=_resolver_says(text),
-        remedies=(Remedy(f"Use {instead}." if " " not in instead else instead),) if instead else (),
+        remedies=tuple(Remedy(f"Use {way}.") for way in instead or near),
     )
 
 

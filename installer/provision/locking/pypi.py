@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
-from provision.locking.failures import closure_findings
+from provision.locking.failures import LookAlikes, closure_findings
 from provision.locking.tags import glibc_floor, rank
 from provision.model.finding import Finding, Remedy, UnsatisfiableError
 from provision.model.lock import PYPI, Artifact, Digests, Lock
@@ -21,13 +21,13 @@ def lock(
     profile: Profile,
     catalog: Catalog,
     digests: Digests,
-    keep: Lock | None = None,
-    names: Sequence[tuple[str, str]] = (),
+    keep: Lock | None,
+    names: LookAlikes,
 ) -> Lock:
     """Pin every file of the stack's closure.
 
     `keep` is a former lock whose versions stay where they still fit. `names` are known look-alikes
-    (wrong name, what to use instead) for the messages. Raises UnsatisfiableError with the reasons.
+    for the messages. Raises UnsatisfiableError with the reasons.
     """
     closure = _close(stack, profile, catalog, keep, names)
     packages = tuple(sorted((_artifact(p, stack) for p in closure), key=lambda a: a.name))
@@ -43,6 +43,7 @@ def lock(
         stack=stack.choices,
         patches=stack.patches,
         needs=_needs(stack, packages),
+        notes=stack.notes,
         absent=stack.absent,
         variables={**stack.variables, **profile.variables},
         smoke=profile.smoke,
@@ -77,7 +78,7 @@ def _request(stack: Stack, profile: Profile, keep: Lock | None, extra: Sequence[
 
 
 def _close(
-    stack: Stack, profile: Profile, catalog: Catalog, keep: Lock | None, names: Sequence[tuple[str, str]]
+    stack: Stack, profile: Profile, catalog: Catalog, keep: Lock | None, names: LookAlikes
 ) -> tuple[ClosedPackage, ...]:
     """The closure, asked again with every index-bound package named, so that none slips in from the default index."""
     request = _request(stack, profile, keep)
@@ -88,9 +89,7 @@ def _close(
     return _ask(_request(stack, profile, keep, slipped), catalog, names) if slipped else closure
 
 
-def _ask(
-    request: ClosureRequest, catalog: Catalog, names: Sequence[tuple[str, str]]
-) -> tuple[ClosedPackage, ...]:
+def _ask(request: ClosureRequest, catalog: Catalog, names: LookAlikes) -> tuple[ClosedPackage, ...]:
     answer = catalog.close(request)
     if isinstance(answer, CatalogFailure):
         raise UnsatisfiableError(closure_findings(answer, request, catalog, names))
@@ -139,7 +138,7 @@ def _build_packages(
     catalog: Catalog,
     closure: Sequence[ClosedPackage],
     packages: Sequence[Artifact],
-    names: Sequence[tuple[str, str]],
+    names: LookAlikes,
 ) -> tuple[Artifact, ...]:
     """What building the sdists of the lock needs, pinned like everything else."""
     sdists = {a.name for a in packages if a.kind == "sdist"}

@@ -16,7 +16,8 @@ CodeKind = Literal["machine", "ptx", "lto", "gfx"]
 
 
 class ArtifactError(ProvisionError):
-    """A wheel or library cannot be read: broken, cut short, unreachable, or of a form that is not understood."""
+    """A wheel or library cannot be read: broken, cut short, unreachable, or of a form that is not
+    understood."""
 
 
 def artifact_error(code: str, summary: str, detail: str = "") -> ArtifactError:
@@ -26,8 +27,9 @@ def artifact_error(code: str, summary: str, detail: str = "") -> ArtifactError:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GpuCode:
-    """GPU code of one architecture in a library. `arch` is the vendor's word: `sm_86`, `sm_90a`, `compute_90`,
-    `lto_80`, `gfx90a`. `count` is the number of pieces of code seen. `isa` is the PTX ISA version (`8.5`)."""
+    """GPU code of one architecture in a library. `arch` is the vendor's word: `sm_86`, `sm_90a`,
+    `compute_90`, `lto_80`, `gfx90a`. `count` is the number of pieces of code seen. `isa` is the PTX ISA
+    version (`8.5`)."""
 
     kind: CodeKind
     arch: str
@@ -38,7 +40,8 @@ class GpuCode:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LibraryFacts:
     """One shared library or DLL. Sizes are in bytes. `floors` maps GLIBC, GLIBCXX, CXXABI to the highest
-    version that its symbols ask for. `needed` are sonames or DLL names; `delayed` are DLLs loaded at first use."""
+    version that its symbols ask for. `needed` are sonames or DLL names; `delayed` are DLLs loaded at first
+    use."""
 
     path: str
     format: Literal["elf", "pe", ""] = ""

@@ -35,6 +35,7 @@ class Hardware:
     architecture: str | None = None
     #: A driver version that the machine must have at least. Without it the floor follows from the stack.
     driver: str | None = None
+    libc: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

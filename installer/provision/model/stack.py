@@ -30,7 +30,8 @@ class Rejected:
     because: str
     rule: str
     source: str = ""
-    remedy: str = ""
+    code: str = ""
+    instead: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,6 +43,17 @@ class Patch:
     because: str = ""
     rule: str = ""
     source: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Note:
+    """Something worth knowing about a choice: what a rule says without rejecting."""
+
+    severity: Literal["error", "warning", "note"] = "note"
+    because: str
+    rule: str = ""
+    source: str = ""
+    instead: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,6 +77,7 @@ class Stack:
     requirements: tuple[str, ...] = ()
     patches: tuple[Patch, ...] = ()
     needs: tuple[Need, ...] = ()
+    notes: tuple[Note, ...] = ()
     absent: tuple[str, ...] = ()
     variables: dict[str, str] = field(default_factory=dict)
     rejected: tuple[Rejected, ...] = ()

@@ -12,6 +12,16 @@ Kind = Literal["absent", "ours", "foreign", "broken"]
 
 
 @dataclass(frozen=True, slots=True)
+class Stat:
+    """Size in bytes and modification time in nanoseconds; `link` is a symbolic link's own target."""
+
+    size: int
+    mtime_ns: int
+    is_dir: bool = False
+    link: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Layout:
     """Where things are. `environment` is the path that people use; all else stands in `.provision/` beside it."""
 

@@ -20,7 +20,7 @@ from provision.pipeline.locks import Locked, lock_pair, read_lock_file, stale_be
 from provision.pipeline.profiles import Source, find_lock, read
 from provision.pipeline.session import Session, environment_path
 from provision.planning import Request, interpreter_for, plan
-from provision.resolving import pythons
+from provision.resolving import python_choices, pythons
 from provision.verifying import demand, jobs
 
 
@@ -113,8 +113,6 @@ def _minors(machine: Machine) -> list[str]:
 
 
 def _locked_pythons(source: Source, session: Session, target: str) -> list[str]:
-    from provision.resolving.wanted import python_choices
-
     return [p for p in python_choices(source.profile) if find_lock(source, session.folder, target, p)]
 
 

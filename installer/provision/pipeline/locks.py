@@ -19,7 +19,7 @@ from provision.model.stack import Rejected, Stack
 from provision.pipeline.profiles import Source, find_lock, lock_place
 from provision.pipeline.session import Session
 from provision.ports import Catalog
-from provision.resolving import further_patches, pythons, resolve
+from provision.resolving import further_patches, identity, python_choices, pythons, resolve
 
 #: How often a stack whose closure cannot be locked is replaced by the next one.
 _TRIES = 6
@@ -71,11 +71,9 @@ def combinations(
     for target in targets or targets_of(profile, session):
         found = pythons(profile, target, session.knowledge)
         if not found:
-            from provision.resolving.search import refusal
-            from provision.resolving.wanted import python_choices
-
+            # Ask for the likeliest Python, so that the refusal says what is wrong with it.
             choices = python_choices(profile) or ("3.10",)
-            raise UnsatisfiableError(refusal(profile, target, choices[0], session.knowledge))
+            resolve(profile, target, choices[0], session.knowledge)
         pairs += [(target, python) for python in found]
     return tuple(pairs)
 
@@ -160,8 +158,6 @@ def make_lock(profile: Profile, target: str, python: str, session: Session, keep
 
 
 def _refused(stack: Stack, error: UnsatisfiableError) -> Rejected:
-    from provision.resolving.search import identity
-
     because = error.findings[0].summary if error.findings else "its packages cannot be locked"
     return Rejected(axis="closure", value=identity(stack), because=because, rule="closure")
 
@@ -199,11 +195,11 @@ def _without_idle_patches(made: Lock, knowledge: Knowledge) -> Lock:
     return replace(kept, digests=replace(made.digests, knowledge=knowledge.digest(_rows(kept))))
 
 
-def look_alikes(knowledge: Knowledge) -> tuple[tuple[str, str], ...]:
-    """Wrong names -> what to use instead, for the messages of a failed closure."""
+def look_alikes(knowledge: Knowledge) -> dict[str, tuple[str, tuple[str, ...]]]:
+    """Wrong names -> what is so and what to use instead, for the messages of a failed closure."""
     from provision.knowledge import NameRow
 
-    return tuple((row.name, row.what_is_so) for row in knowledge.rows(NameRow))
+    return {row.name: (row.what_is_so, row.instead) for row in knowledge.rows(NameRow) if not row.versions}
 
 
 def _rows(made: Lock) -> list[str]:

@@ -7,9 +7,12 @@ import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from provision.model.finding import Finding, ProfileError, Remedy
-from provision.model.profile import Profile
+
+if TYPE_CHECKING:
+    from provision.model.profile import Profile
 
 _SUFFIXES = (".yaml", ".yml")
 

@@ -10,11 +10,13 @@ import hashlib
 import json
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from provision.inspecting import inspect
 from provision.model.state import EnvState, Layout
-from provision.ports import Files
+
+if TYPE_CHECKING:
+    from provision.ports import Files
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,20 +1,26 @@
-"""Per framework: every known build, kept or rejected. A rejection names its rule, so that `why-not` is the same code."""
+"""Per framework: every known build, kept or rejected. A rejection names its rule, so that `why-not` is the same code.
+
+First the profile's own axes (TESTS), then the knowledge base's rules about a single build.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
 
 from packaging.specifiers import SpecifierSet
 from packaging.utils import canonicalize_name
 from packaging.version import InvalidVersion, Version
 
-from provision.knowledge import Build, Knowledge
-from provision.model.profile import Framework
+from provision.knowledge import Build, Knowledge, RuleRow
+from provision.knowledge.rules import applies
+from provision.model.profile import Framework, Profile
 from provision.model.stack import Rejected
+from provision.resolving.facts import STACK_FACTS, build_facts
 from provision.resolving.wanted import Wanted
 
-#: A test of one build: None if it passes, else why not and the name of the test.
+#: A test of one build: None if it passes, else why not.
 Test = Callable[[Build, Framework, Wanted], str | None]
 
 
@@ -38,16 +44,6 @@ def _extras(build: Build, framework: Framework, wanted: Wanted) -> str | None:
     return f"the profile asks for {framework.package}[{','.join(framework.extras)}]"
 
 
-def _target(build: Build, framework: Framework, wanted: Wanted) -> str | None:
-    return None if build.target == wanted.target else f"this build is for {build.target}"
-
-
-def _python(build: Build, framework: Framework, wanted: Wanted) -> str | None:
-    if wanted.python in build.pythons:
-        return None
-    return f"it has wheels for Python {', '.join(build.pythons)}, not for {wanted.python}"
-
-
 def _runtime(build: Build, framework: Framework, wanted: Wanted) -> str | None:
     if build.runtime.kind == wanted.runtime or _runs_on_cpu(build, framework, wanted):
         return None
@@ -59,26 +55,52 @@ def _runs_on_cpu(build: Build, framework: Framework, wanted: Wanted) -> bool:
     return wanted.runtime == "cpu" and build.runtime.kind == "cuda" and framework.package is not None
 
 
-def _runtime_version(build: Build, framework: Framework, wanted: Wanted) -> str | None:
-    if (
-        not wanted.runtime_version
-        or not build.runtime.version
-        or contains(wanted.runtime_version, build.runtime.version)
-    ):
+def _target(build: Build, framework: Framework, wanted: Wanted) -> str | None:
+    return None if build.target == wanted.target else f"this build is for {build.target}"
+
+
+def _python(build: Build, framework: Framework, wanted: Wanted) -> str | None:
+    if wanted.python in build.pythons:
         return None
-    return f"it is built for {build.runtime.kind} {build.runtime.version}, the profile asks for {wanted.runtime_version}"
+    return f"it has wheels for Python {', '.join(build.pythons)}, not for {wanted.python}"
+
+
+def _runtime_version(build: Build, framework: Framework, wanted: Wanted) -> str | None:
+    asked, built = wanted.runtime_version, build.runtime.version
+    if not asked or not built or contains(asked, built) or _same_line(build, asked):
+        return None
+    return f"it is built for {build.runtime.kind} {built}, the profile asks for {asked}"
+
+
+def _same_line(build: Build, asked: str) -> bool:
+    """A build whose libraries the machine (or a placed library set) supplies runs with any minor version of its
+    CUDA line from the one it was built with on: NVIDIA's rule for CUDA 11 and later, where the file names agree."""
+    if build.runtime.kind != "cuda" or build.libraries != "system":
+        return False
+    built = Version(build.runtime.version)
+    line = [f"{built.major}.{minor}" for minor in range(built.minor, 10)]
+    return built.major >= 11 and any(contains(asked, version) for version in line)
 
 
 #: In this order: the first test that fails is the reason that people see.
-TESTS: tuple[tuple[str, Test], ...] = (
-    ("version", _version),
-    ("distribution", _distribution),
-    ("extras", _extras),
-    ("runtime", _runtime),
-    ("target", _target),
-    ("python", _python),
-    ("runtime-version", _runtime_version),
-)
+TESTS: Mapping[str, Test] = {
+    "version": _version,
+    "distribution": _distribution,
+    "extras": _extras,
+    "runtime": _runtime,
+    "target": _target,
+    "python": _python,
+    "runtime-version": _runtime_version,
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pool:
+    """The builds of one framework: those that fit, and the others with the first test or rule that each failed."""
+
+    framework: str
+    kept: tuple[Build, ...]
+    lost: tuple[tuple[Build, Rejected], ...]
 
 
 def contains(specifiers: str, version: str) -> bool:
@@ -91,31 +113,58 @@ def contains(specifiers: str, version: str) -> bool:
         return False
 
 
-def candidates(
-    name: str, framework: Framework, wanted: Wanted, knowledge: Knowledge
-) -> tuple[tuple[Build, ...], tuple[Rejected, ...]]:
-    """Builds of one framework that fit, and the others with the first test each failed."""
-    kept, lost = [], []
+def pool(name: str, framework: Framework, ask: Wanted, profile: Profile, knowledge: Knowledge) -> Pool:
+    """All builds of one framework, sorted out. A pinned release that knowledge does not hold yet is a guess."""
     plain = replace(framework, version=public(framework.version))
+    rules = build_rules(knowledge)
+    kept: list[Build] = []
+    lost: list[tuple[Build, Rejected]] = []
     for build in knowledge.builds(name):
-        failed = first_failure(build, plain, wanted)
-        if failed is None:
+        rejected = _by_tests(build, plain, ask) or by_rules(build, build_facts(build, ask, profile), rules)
+        if rejected is None:
             kept.append(build)
         else:
-            lost.append(
-                Rejected(
-                    axis=name, value=describe(build), because=failed[1], rule=failed[0], source=build.source
-                )
-            )
-    return tuple(kept), tuple(lost)
+            lost.append((build, rejected))
+    if not kept and (guess := _unknown_build(name, plain, ask, knowledge)):
+        kept = [guess]
+    return Pool(framework=name, kept=tuple(kept), lost=tuple(lost))
 
 
-def first_failure(build: Build, framework: Framework, wanted: Wanted) -> tuple[str, str] | None:
-    for rule, test in TESTS:
-        because = test(build, framework, wanted)
+def _by_tests(build: Build, framework: Framework, ask: Wanted) -> Rejected | None:
+    for rule, test in TESTS.items():
+        because = test(build, framework, ask)
         if because is not None:
-            return rule, because
+            return Rejected(
+                axis=build.framework, value=describe(build), because=because, rule=rule, source=build.source
+            )
     return None
+
+
+def build_rules(knowledge: Knowledge) -> tuple[RuleRow, ...]:
+    """Rules that reject a single build: they ask nothing about the stack around it."""
+    return tuple(
+        r for r in knowledge.rules() if r.then == "reject" and "lint" not in r.when and not asks_stack(r.when)
+    )
+
+
+def asks_stack(when: Mapping[str, Any]) -> bool:
+    return any(key in STACK_FACTS or (key == "not" and asks_stack(value)) for key, value in when.items())
+
+
+def by_rules(build: Build, facts: Mapping[str, Any], rules: Iterable[RuleRow]) -> Rejected | None:
+    """The first rule that rejects a build with these facts."""
+    rule = next((r for r in rules if applies(r, facts)), None)
+    if rule is None:
+        return None
+    return Rejected(
+        axis=rule.axis or build.framework,
+        value=describe(build),
+        because=rule.because,
+        rule=rule.id,
+        source=rule.source,
+        code=rule.code,
+        instead=rule.instead,
+    )
 
 
 def public(specifiers: str) -> str:
@@ -128,21 +177,19 @@ def describe(build: Build) -> str:
     return f"{build.requirement} ({runtime}, {build.target})"
 
 
-def unknown_build(name: str, framework: Framework, wanted: Wanted, knowledge: Knowledge) -> Build | None:
+def _unknown_build(name: str, framework: Framework, ask: Wanted, knowledge: Knowledge) -> Build | None:
     """A build that knowledge does not hold yet, for a profile that pins an exact version of a newer release.
 
     It copies what the newest known build of the same runtime and target says, with no claim of being tested.
     """
     pinned = _pin(framework.version)
-    known = [
-        b for b in knowledge.builds(name) if b.runtime.kind == wanted.runtime and b.target == wanted.target
-    ]
+    known = [b for b in knowledge.builds(name) if b.runtime.kind == ask.runtime and b.target == ask.target]
     if pinned is None or not known:
         return None
     newest = max(known, key=lambda b: Version(b.version))
     if Version(pinned) <= Version(newest.version):
         return None
-    return replace(newest, version=pinned, pythons=(wanted.python,), tested=None, evidence="metadata", row="")
+    return replace(newest, version=pinned, pythons=(ask.python,), tested=None, evidence="metadata", row="")
 
 
 def _pin(specifiers: str) -> str | None:
@@ -154,3 +201,12 @@ def _pin(specifiers: str) -> str | None:
 def versions(builds: Iterable[Build]) -> tuple[str, ...]:
     """Distinct versions, oldest first."""
     return tuple(sorted({b.version for b in builds}, key=Version))
+
+
+def asked_for(build: Build, framework: Framework) -> bool:
+    return contains(public(framework.version), build.version)
+
+
+def lost_by(pools: Iterable[Pool]) -> Iterator[Rejected]:
+    for one in pools:
+        yield from (rejected for _, rejected in one.lost)

@@ -211,19 +211,20 @@ class _Download:
         self._tell(held)
 
     def _try_all(self) -> None:
-        troubles = []
+        troubles, absent = [], []
         for url in self._wanted.urls:
+            source = None if is_remote(url) else _local(url, self._wanted.filename)
+            if source is not None and not source.is_file():
+                absent.append(Trouble(_absent(self._wanted, source)))
+                continue
             try:
-                if is_remote(url):
-                    return self._from_web(url)
-                return self._from_disk(_local(url, self._wanted.filename))
+                return self._from_web(url) if source is None else self._from_disk(source)
             except Trouble as trouble:
                 troubles.append(trouble)
-        raise _FailedError(troubles or [Trouble(_nowhere(self._wanted))])
+        # That a folder lacks the file is news only where nothing else is wrong.
+        raise _FailedError(troubles or absent or [Trouble(_nowhere(self._wanted))])
 
     def _from_disk(self, source: Path) -> None:
-        if not source.is_file():
-            raise Trouble(_absent(self._wanted, source))
         # Not the `.part`: that is written to, and a link shares its bytes with somebody else's file.
         copy = self._target.with_name(self._target.name + ".copy")
         copy.unlink(missing_ok=True)

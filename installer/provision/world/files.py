@@ -8,7 +8,7 @@ import stat as stat_module
 import sys
 from pathlib import Path
 
-from provision.ports import Stat
+from provision.model.state import Stat
 
 
 class HostFiles:

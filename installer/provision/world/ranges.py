@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import time
+from netrc import NetrcParseError
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import unquote, urlsplit
@@ -66,7 +67,7 @@ class HttpSource:
 
         self._url = url
         self._shown = _without_secrets(url)
-        self._client = client or httpx.Client(follow_redirects=True, timeout=TIMEOUT)
+        self._client = client or httpx.Client(follow_redirects=True, timeout=TIMEOUT, auth=_netrc(url))
         self._size = size
         self._etag = ""
 
@@ -115,7 +116,8 @@ class HttpSource:
         if answer.status_code == 200:
             raise ArtifactError(_no_ranges(self._shown))
         if answer.status_code != 206:
-            raise ArtifactError(_unreachable(self._shown, f"the server answered {answer.status_code}", answer.status_code))
+            status = answer.status_code
+            raise ArtifactError(_unreachable(self._shown, f"the server answered {status}", status))
         etag = answer.headers.get("ETag", "")
         if self._etag and etag and etag != self._etag:
             raise ArtifactError(_changed(self._shown))
@@ -134,6 +136,17 @@ class HttpSource:
 
     def close(self) -> None:
         self._client.close()
+
+
+def _netrc(url: str) -> httpx.Auth | None:
+    """The credentials of ~/.netrc (or of the file that NETRC names), unless the address holds its own."""
+    import httpx
+
+    path = Path(os.environ.get("NETRC") or Path.home() / ("_netrc" if os.name == "nt" else ".netrc"))
+    try:
+        return None if urlsplit(url).username or not path.is_file() else httpx.NetRCAuth(str(path))
+    except (OSError, NetrcParseError):
+        return None  # a file that nobody can read gives no credentials
 
 
 def _body(answer: httpx.Response, limit: int) -> bytes:
@@ -163,8 +176,9 @@ def _unreachable(url: str, words: str, status: int = 0) -> Finding:
         403: Remedy("Give the credentials of that host in ~/.netrc, or ask who runs it for access"),
         404: Remedy("The file is gone there: lock again"),
     }
-    remedy = remedies.get(status, Remedy("Check the network and HTTPS_PROXY, or fetch the file and inspect it from disk"))
-    return Finding("artifact-unreachable", "error", f"{url} cannot be read", words, (Evidence(url, words),), (remedy,))
+    other = Remedy("Check the network and HTTPS_PROXY, or fetch the file and inspect it from disk")
+    remedy, evidence = remedies.get(status, other), Evidence(url, words)
+    return Finding("artifact-unreachable", "error", f"{url} cannot be read", words, (evidence,), (remedy,))
 
 
 def _no_ranges(url: str) -> Finding:

@@ -127,7 +127,7 @@ def _trouble(error: OSError, path: Path) -> Trouble:
     if error.errno in (errno.ENOSPC, getattr(errno, "EDQUOT", errno.ENOSPC)):
         return Trouble(disk_full(where, None, free_space(where)), everywhere=True)
     if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
-        remedy = Remedy("let your user own the cache folder, or choose another one")
+        remedy = Remedy("let your user own the folder, or choose another", "export PROVISION_CACHE=/path")
         summary = f"cannot write to the cache: {where}"
         finding = Finding("no-permission", "error", summary, said, (Evidence(str(where), said),), (remedy,))
     else:
@@ -152,7 +152,10 @@ def disk_full(path: Path, needed: int | None, free: int | None) -> Finding:
         f"the disk of the cache is full: {path}",
         f"{asked}{megabytes(free)} are free",
         (Evidence(str(path), f"{megabytes(free)} free"),),
-        (Remedy("free some space, or put the cache on a larger disk; what has come so far is kept"),),
+        (
+            Remedy("free some space and run the same command again: what has come so far is kept"),
+            Remedy("or put the cache on a larger disk", "export PROVISION_CACHE=/path/on/a/larger/disk"),
+        ),
     )
 
 

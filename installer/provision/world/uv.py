@@ -93,6 +93,8 @@ class UvResolver:
     def close(self, request: ClosureRequest) -> tuple[ClosedPackage, ...] | CatalogFailure:
         with tempfile.TemporaryDirectory(prefix="provision-") as folder:
             Path(folder, "pyproject.toml").write_text(self._project(request), encoding="utf-8")
+            Path(folder, "constraints.txt").write_text("\n".join(request.constraints), encoding="utf-8")
+            Path(folder, "overrides.txt").write_text("\n".join(request.overrides), encoding="utf-8")
             lock = Path(folder, "pylock.toml")
             if request.preferences:
                 lock.write_text(_preferences(request.preferences), encoding="utf-8")
@@ -106,6 +108,11 @@ class UvResolver:
             "pip", "compile", "pyproject.toml", "--quiet", "--format", "pylock.toml", "--output-file", "pylock.toml",
             "--python-version", request.python, "--python-platform", _PLATFORMS[request.target], "--no-header",
         ]  # fmt: skip
+        # As files, not as [tool.uv] settings: a machine may have switched settings off (UV_NO_CONFIG).
+        if request.constraints:
+            command += ["--constraints", "constraints.txt"]
+        if request.overrides:
+            command += ["--overrides", "overrides.txt"]
         if interpreter := self.interpreters.get(request.python):
             command += ["--python", interpreter]
         if not request.dependencies:
@@ -125,9 +132,6 @@ class UvResolver:
             'version = "0"',
             f'requires-python = ">={request.python}"',
             f"dependencies = {_array(request.requirements)}",
-            "[tool.uv]",
-            f"constraint-dependencies = {_array(request.constraints)}",
-            f"override-dependencies = {_array(request.overrides)}",
         ]
         for index in request.indexes:
             place = self.places.get(index.name, Place(url=index.url))

@@ -14,6 +14,7 @@ import os
 import socket
 import ssl
 import threading
+import time
 import urllib.request
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -55,7 +56,7 @@ class Limits:
         return max(min(doubled, self.longest_pause), asked or 0.0)
 
 
-class Trouble(Exception):  # noqa: N818 - not an error of ours, and often not the last word
+class Trouble(Exception):
     """One thing that went wrong. `transient`: trying again may help. `wait`: seconds the server asks for."""
 
     def __init__(
@@ -74,6 +75,16 @@ class Trouble(Exception):  # noqa: N818 - not an error of ours, and often not th
         self.kind = kind
         #: Other files would meet the same trouble: there is no point in going on with them.
         self.everywhere = everywhere
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Page:
+    """A whole answer; header names in lower case. `url` is where it came from in the end, without a login."""
+
+    status: int
+    url: str
+    headers: Mapping[str, str]
+    body: bytes
 
 
 class Web:
@@ -138,6 +149,23 @@ class Web:
                 with self._lock:
                     self._open.discard(raw)
                 response.close()
+
+    def read(self, url: str, headers: Mapping[str, str] | None = None, limits: Limits | None = None) -> Page:
+        """A page, whole; passing trouble is met with more attempts. Raises Trouble."""
+        limits = limits or Limits()
+        failures = 0
+        while True:
+            try:
+                with self.stream(url, headers) as response:
+                    body = b"".join(response.iter_bytes())
+                    lower = {name.lower(): value for name, value in response.headers.items()}
+                    return Page(status=response.status_code, url=str(response.url), headers=lower, body=body)
+            except Trouble as trouble:
+                failures += 1
+                too_long = (trouble.wait or 0) > limits.patience
+                if not trouble.transient or failures >= limits.attempts or too_long:
+                    raise
+                time.sleep(limits.wait(failures, trouble.wait))
 
     def _answer(self, url: str, headers: dict[str, str]) -> httpx.Response:
         for _ in range(_HOPS):
@@ -210,7 +238,8 @@ class Web:
         """The proxy for an address, empty for none. The system's settings count where no variable is set."""
         host = parts.hostname or ""
         proxies = urllib.request.getproxies()
-        if is_loopback(host) or urllib.request.proxy_bypass(host):
+        port = parts.port or _PORTS[parts.scheme]
+        if is_loopback(host) or urllib.request.proxy_bypass(f"{host}:{port}"):
             return ""
         proxy = self._config.proxy or proxies.get(parts.scheme) or proxies.get("all") or ""
         if proxy and "://" not in proxy:
@@ -437,7 +466,6 @@ def _unauthorized(url: str, said: str) -> Finding:
 def _retry_after(text: str) -> float | None:
     """Seconds that a server asks to wait (a number or a date)."""
     import email.utils
-    import time
 
     if text.strip().isdigit():
         return float(text)
