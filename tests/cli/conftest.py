@@ -1,0 +1,34 @@
+"""Verbs run in this process: quick, and with the streams as a pipe sees them."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+import provision.knowledge
+from provision.cli import funnel
+from tests.support.command import Ran
+
+Here = Callable[..., Ran]
+#: The rows are read once for all these tests: that is most of what a quick verb does.
+KNOWLEDGE = provision.knowledge.load_knowledge()
+
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Here:
+    """`here("lint", "a.txt", stdin="...")` runs the command in tmp_path."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("NO_COLOR", "1")
+    monkeypatch.setattr(provision.knowledge, "load_knowledge", lambda: KNOWLEDGE)
+
+    def run(*words: str, stdin: str = "") -> Ran:
+        monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(stdin.encode()), encoding="utf-8"))
+        capsys.readouterr()
+        code = funnel.run(words)
+        out, err = capsys.readouterr()
+        return Ran(code, out, err)
+
+    return run
