@@ -54,7 +54,7 @@ def _speaking(
 
 
 def _note(rule: RuleRow) -> Note:
-    severity = "warning" if rule.then == "warn" else "note"
+    severity = _SEVERITIES.get(rule.then, "note")
     return Note(
         severity=severity, because=rule.because, rule=rule.id, source=rule.source, instead=rule.instead
     )
