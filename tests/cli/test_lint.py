@@ -32,11 +32,11 @@ def files(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_what_people_see(files: Path, here: Here) -> None:
-    ran = here("lint", "requirements.txt", "team.yaml")
+def test_what_people_see(files: Path, tiny: Here) -> None:
+    ran = tiny("lint", "requirements.txt", "team.yaml")
     assert (ran.code, ran.err) == (1, "")
     golden("lint", ran.out)
-    ran = here("lint", "requirements.txt", "team.yaml", "--verbose")
+    ran = tiny("lint", "requirements.txt", "team.yaml", "--verbose")
     assert ran.code == 1
     golden("lint-verbose", ran.out)
     assert ran.out.count("did you mean 'frameworks'?") == 1

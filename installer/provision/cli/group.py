@@ -17,6 +17,8 @@ VERBS = {
     "detect": "Show this machine: hardware, drivers, Pythons, each with where it was read.",
     "profiles": "List the profiles that come with provision.",
     "lint": "Check files before anything runs: profiles, requirements, environment.yml, pyproject, pip.conf.",
+    "why": "Say why the stack is what it is, and what was rejected by which rule.",
+    "why-not": "Say why something does not fit a profile, and the ways out.",
     "completion": "Print the completion script of a shell.",
 }
 

@@ -52,7 +52,7 @@ def finding_lines(finding: Finding, stream: TextIO) -> list[str]:
     lines += [f"    {line}" for line in finding.detail.splitlines()]
     for number, one in enumerate(evidence[:4]):
         text = f"{one.source}: {one.text}" if one.text else one.source
-        lines += _block("evidence" if number == 0 else "", text)
+        lines += block("evidence" if number == 0 else "", text)
     return [*lines, *way_lines(remedies, stream)]
 
 
@@ -77,7 +77,7 @@ def _without_snippet(finding: Finding) -> tuple[str, tuple[Evidence, ...], tuple
     return snippet, evidence[1:], tuple(r for r in remedies if r.command or r.text not in snippet)
 
 
-def _block(label: str, text: str) -> list[str]:
+def block(label: str, text: str) -> list[str]:
     """A labelled text of several lines, all of them under its first one."""
     first, *rest = text.splitlines() or [""]
     return [_labelled(label, first), *(_labelled("", line) for line in rest)]
