@@ -148,6 +148,8 @@ def runtime_version(build: Build, ask: Wanted) -> str:
 def _because(build: Build, ask: Wanted) -> str:
     if build.runtime.kind != ask.runtime:
         return f"a {build.runtime.kind} {build.runtime.version} build, which trains on the CPU where there is no card"
+    if not build.row:
+        return "the profile pins it; knowledge does not hold this release yet"
     if build.tested is None:
         return "newest build that fits the profile"
     cudnn = f", cuDNN {build.tested.cudnn}" if build.tested.cudnn else ""
