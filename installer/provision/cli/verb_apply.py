@@ -18,7 +18,7 @@ from provision.cli.common import (
 from provision.model.finding import BlockedError, ProvisionError
 
 if TYPE_CHECKING:
-    from provision.applying import Outcome
+    from provision.applying.engine import Outcome
     from provision.pipeline.environments import Options, Prepared
 
 

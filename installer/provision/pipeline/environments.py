@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from provision.applying import Effects, Outcome, Recovered, apply, recover
+from provision.applying.engine import Effects, Outcome, apply
 from provision.documents import dump_json
 from provision.inspecting import inspect
 from provision.model.finding import BlockedError, CheckFailed, Finding, LockError, Remedy, UsageError
@@ -17,6 +17,7 @@ from provision.model.plan import Plan
 from provision.model.receipt import Receipt
 from provision.model.state import EnvState, Layout
 from provision.pipeline.locks import Locked, lock_pair, read_lock_file, stale_because, targets_of
+from provision.pipeline.places import find_environment, holding, make_whole
 from provision.pipeline.profiles import Source, find_lock, read
 from provision.pipeline.session import Session, environment_path
 from provision.planning import Request, interpreter_for, plan
@@ -231,26 +232,12 @@ def _ask(prepared: Prepared, session: Session) -> None:
 
 def carry_out(prepared: Prepared, session: Session, options: Options) -> Outcome:
     """mutex -> recover -> look again -> apply."""
-    from provision.world.mutex import hold
-
-    layout = Layout(prepared.plan.environment)
-    with hold(layout.mutex, session.now()):
-        _recover(layout, session)
+    with holding(session, prepared.plan.environment):
         state = inspect(session.files, prepared.plan.environment)
         current = prepared.plan
         if state.digest != current.state:
             current = plan(prepared.lock, current.lock, state, prepared.machine, prepared.request)
         return apply(current, prepared.lock, state, _effects(prepared, session, options))
-
-
-def _recover(layout: Layout, session: Session) -> Recovered | None:
-    done = recover(session.files, layout.environment, session.now())
-    if done is not None:
-        what = "taken back" if done.what == "undone" else "completed"
-        session.reporter.stage(
-            "Recovered", f"an interrupted apply of generation {done.generation} was {what}"
-        )
-    return done
 
 
 def _effects(prepared: Prepared, session: Session, options: Options) -> Effects:
@@ -328,34 +315,13 @@ def machine_summary(machine: Machine) -> dict[str, Any]:
 
 
 def current_state(session: Session, reference: str | None, environment: str | None) -> EnvState:
-    """The environment that a verb means: the one named, the profile's, or the only one of the folder."""
+    """The environment that a verb means: the one named, the profile's, or the only one of the folder.
+
+    If a killed run left it half changed, it is made whole first.
+    """
     path = find_environment(session, reference, environment)
+    make_whole(session, path)
     return inspect(session.files, path)
-
-
-def find_environment(session: Session, reference: str | None, environment: str | None) -> str:
-    if environment:
-        return environment_path(session, environment, None)
-    if reference:
-        named = session.folder / reference
-        if session.files.pointed(str(named)) is not None or (named / "pyvenv.cfg").is_file():
-            return environment_path(session, reference, None)
-        return environment_path(session, read(reference, session.folder).profile.environment.path, None)
-    return _only_environment(session)
-
-
-def _only_environment(session: Session) -> str:
-    shared = session.folder / ".provision"
-    names = [n for n in session.files.listdir(str(shared)) if (shared / n / "generations").is_dir()]
-    if len(names) == 1:
-        return environment_path(session, names[0], None)
-    what = f"several environments: {', '.join(names)}" if names else "no environment that provision made"
-    raise UsageError(
-        Finding(
-            "which-environment", "error", f"This folder has {what}.",
-            remedies=(Remedy("Name a profile or the environment's path."),),
-        )
-    )  # fmt: skip
 
 
 def made_from(session: Session, state: EnvState) -> tuple[Lock, str]:
