@@ -34,6 +34,8 @@ def constraints(package: str, version: str, python: str, target: str = "linux-x8
 @pytest.mark.parametrize(
     ("package", "version", "python", "target", "expected"),
     [
+        ("tensorflow", "1.15.5", "3.7", "linux-x86_64", {"protobuf<3.21", "h5py<3"}),
+        ("tensorflow", "2.0.2", "3.7", "linux-x86_64", {"protobuf<3.21", "h5py<3"}),
         ("tensorflow", "2.1.0", "3.7", "linux-x86_64", {"protobuf<3.21", "h5py<3"}),
         ("tensorflow-cpu", "2.5.0", "3.9", "linux-x86_64", {"protobuf<3.21"}),
         ("tensorflow", "2.6.5", "3.9", "linux-x86_64", set()),
