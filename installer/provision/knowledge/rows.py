@@ -223,8 +223,8 @@ class RuntimeRow(Row):
     `driver` is what the maker packs with this version, `driver_floor` the lowest that can run it (CUDA 11
     and later: minor-version compatibility); `driver_lines` are the driver versions that the maker names for
     it. `capabilities` is a specifier set for NVIDIA compute capability, `hardware` the cards otherwise.
-    `updates` are driver maps of later updates of the version, `requires` Python packages, `scripts` what
-    must be sourced before use.
+    `updates` are driver maps of later updates of the version, `requires` Python requirements of its own
+    (PEP 508), `needs` what the system must have, `scripts` what must be sourced before use.
     """
 
     kind: RuntimeKind
@@ -236,7 +236,8 @@ class RuntimeRow(Row):
     capabilities: str = ""
     hardware: tuple[str, ...] = ()
     pythons: tuple[str, ...] = ()
-    requires: dict[str, str] = field(default_factory=dict)
+    requires: tuple[str, ...] = ()
+    needs: dict[str, str] = field(default_factory=dict)
     updates: dict[str, dict[str, str]] = field(default_factory=dict)
     scripts: tuple[str, ...] = ()
     targets: tuple[str, ...] = ()
