@@ -27,7 +27,9 @@ Supplier = Literal["system", "wheels", "bundled", "none"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Row:
-    """What every row has. `origin` is the file it stands in; `verified_on` a date, ISO 8601."""
+    """What every row has. `origin` is the file it stands in; `verified_on` a date, ISO 8601; `cases` are the
+    recorded real-world reports that the row answers.
+    """
 
     __pydantic_config__ = YAML_CONFIG
     id: str
@@ -36,6 +38,7 @@ class Row:
     verified_on: str
     origin: str = ""
     note: str = ""
+    cases: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -328,7 +331,6 @@ class RuleRow(Row):
     require: tuple[str, ...] = ()
     prefer: dict[str, Any] = field(default_factory=dict)
     environment: dict[str, str] = field(default_factory=dict)
-    cases: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
