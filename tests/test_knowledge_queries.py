@@ -34,6 +34,8 @@ def constraints(package: str, version: str, python: str, target: str = "linux-x8
 @pytest.mark.parametrize(
     ("package", "version", "python", "target", "expected"),
     [
+        ("tensorflow", "1.15.5", "3.7", "linux-x86_64", {"protobuf<3.21", "h5py<3"}),
+        ("tensorflow", "2.0.2", "3.7", "linux-x86_64", {"protobuf<3.21", "h5py<3"}),
         ("tensorflow", "2.1.0", "3.7", "linux-x86_64", {"protobuf<3.21", "h5py<3"}),
         ("tensorflow-cpu", "2.5.0", "3.9", "linux-x86_64", {"protobuf<3.21"}),
         ("tensorflow", "2.6.5", "3.9", "linux-x86_64", set()),
@@ -426,3 +428,28 @@ def test_claims_without_a_rule_have_a_fact(row: str) -> None:
     fact = KNOWLEDGE.row(row)
     assert fact is not None
     assert getattr(fact, "not_so", "")
+
+
+def test_reports_of_the_kinds_solve_and_lint_are_answered() -> None:
+    solve = [
+        "O05",
+        "O08",
+        "O09",
+        "O12",
+        "O15",
+        "O16",
+        "O19",
+        "O23",
+        "O26",
+        "O27",
+        "O29",
+        "O30",
+        "O31",
+        "O48",
+        "O53",
+        "O54",
+        "O57",
+        "O58",
+    ]
+    lint = ["O06", "O07", "O39", "O40", "O41", "O43", "O44", "O45", "O55"]
+    assert {*solve, *lint} <= {case for row in KNOWLEDGE.list() for case in row.cases}
