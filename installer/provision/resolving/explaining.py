@@ -72,7 +72,7 @@ def explain(
     from_pools = set(lost_by(pools))
     losers = [
         *unlocked,
-        *_less_preferred(stack, pools),
+        *_less_preferred(stack, pools, ask.runtime_version),
         *(r for r in stack.rejected if r not in from_pools),
         *lost_by(pools),
         *_other_pythons(profile, target, python, knowledge),
@@ -98,21 +98,21 @@ def _same(choices: Sequence[Choice], taken: Sequence[Choice]) -> bool:
     return [(c.axis, c.value) for c in choices] == [(c.axis, c.value) for c in taken]
 
 
-def _less_preferred(stack: Stack, pools: Sequence[Pool]) -> Iterator[Rejected]:
+def _less_preferred(stack: Stack, pools: Sequence[Pool], asked: str) -> Iterator[Rejected]:
     """Builds that fit and were not taken."""
     chosen = {c.value for c in stack.choices}
     for one in pools:
         best = next((b for b in one.kept if b.requirement in chosen), None)
-        for build in sorted(one.kept, key=lambda b: preference((b,)), reverse=True):
+        for build in sorted(one.kept, key=lambda b: preference((b,), asked), reverse=True):
             if best is not None and build.requirement not in chosen:
                 yield Rejected(
-                    axis=one.framework, value=describe(build), because=_lesser(build, best),
+                    axis=one.framework, value=describe(build), because=_lesser(build, best, asked),
                     rule="preference", source=build.source,
                 )  # fmt: skip
 
 
-def _lesser(build: Build, best: Build) -> str:
-    if preference((build,)) > preference((best,)):
+def _lesser(build: Build, best: Build, asked: str) -> str:
+    if preference((build,), asked) > preference((best,), asked):
         return "it fits by itself, but no build of the other framework goes with it"
     if build.experimental and not best.experimental:
         return "it fits, but its maker calls it experimental"
