@@ -52,7 +52,7 @@ def command(
             plan_command, profile=profile, as_json=as_json, quiet=quiet, exit_code=False, **kept
         )
         return result
-    if not (chosen["reinstall"] or chosen["python"] or chosen["machine_file"]) and _quick(
+    if not (chosen["reinstall"] or chosen["python"] or chosen["variant"] or chosen["machine_file"]) and _quick(
         profile, chosen, as_json, quiet
     ):
         return 0
