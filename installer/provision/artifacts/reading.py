@@ -84,7 +84,7 @@ def packaged(name: str) -> dict[str, Any]:
     """A packaged knowledge file as plain values."""
     import yaml
 
-    text = resources.files("provision").joinpath("knowledge", name).read_text(encoding="utf-8")
+    text = resources.files("provision").joinpath("knowledge").joinpath(name).read_text(encoding="utf-8")
     document: dict[str, Any] = yaml.safe_load(text)
     return document
 
