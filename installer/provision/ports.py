@@ -8,11 +8,15 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
-from provision.model.finding import Finding
-from provision.model.lock import Artifact
-from provision.model.profile import Index
+# Only for types: who speaks to a Reader need not pay for the nouns of the other ports.
+if TYPE_CHECKING:
+    from provision.model.finding import Finding
+    from provision.model.lock import Artifact, Lock
+    from provision.model.machine import Interpreter
+    from provision.model.profile import Index
+from provision.model.state import Stat
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,8 +29,43 @@ class Output:
     seconds: float = 0.0
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Host:
+    """What the running system says of itself, beside its files. Absent facts are empty or None.
+
+    `os` and `arch` as in a target (`windows`, `x86_64`); `release` is the kernel's (`6.1.0-18-amd64`, Windows
+    `10.0.22631`, Darwin `23.2.0`); `version` the product's where a call tells it (macOS `14.2`). `memory` in
+    bytes and `cpu_flags` are filled only where no file tells them (Windows).
+    """
+
+    os: str
+    arch: str
+    release: str = ""
+    version: str = ""
+    memory: int | None = None
+    cpu_flags: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class RegistryKey:
+    """A key of the Windows registry: values as text (numbers in decimal) and the names of its subkeys."""
+
+    values: Mapping[str, str] = field(default_factory=dict)
+    subkeys: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Space:
+    """Bytes of the file system that holds a path."""
+
+    total: int
+    free: int
+
+
 class Reader(Protocol):
     """Reads the machine: files, environment variables, the output of tools. Never writes."""
+
+    def host(self) -> Host: ...
 
     def read_text(self, path: str, limit: int = 1 << 20) -> str | None:
         """Text of a file (UTF-8, bad bytes replaced), or None if it is absent or unreadable."""
@@ -45,8 +84,30 @@ class Reader(Protocol):
 
     def which(self, name: str) -> str | None: ...
 
-    def run(self, command: Sequence[str], timeout: float = 10.0, env: Mapping[str, str] | None = None) -> Output | None:
+    def run(
+        self, command: Sequence[str], timeout: float = 10.0, env: Mapping[str, str] | None = None
+    ) -> Output | None:
         """Run a tool without a shell; None if it cannot be started."""
+
+    def script(self, name: str, arguments: Sequence[str] = (), timeout: float = 10.0) -> Output | None:
+        """Run one of our own small probes (`world/scripts/NAME.py`) in a child Python, so that a library that
+        crashes or hangs takes only the child with it. None if it cannot be started."""
+
+    def usable(self, path: str) -> bool:
+        """May this user open the file (a device node) for reading and writing?"""
+
+    def space(self, path: str) -> Space | None:
+        """Size of the file system that holds a path, or None if the path is absent."""
+
+    def registry(self, key: str) -> RegistryKey | None:
+        """A registry key by its full name (`HKEY_LOCAL_MACHINE\\...`, 64-bit view); None if absent."""
+
+
+class Interpreters(Protocol):
+    """The Pythons of the machine."""
+
+    def find(self) -> tuple[Interpreter, ...]:
+        """All usable interpreters, newest version first; broken ones are left out."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,10 +120,33 @@ class ClosureRequest:
     python: str
     target: str
     indexes: tuple[Index, ...] = ()
+    #: Only files uploaded before this day (YYYY-MM-DD).
     as_of: str | None = None
     #: name -> version to keep where it still fits (a former lock).
     preferences: Mapping[str, str] = field(default_factory=dict)
-    offline: bool = False
+    #: False: only the packages named, to learn where their files are.
+    dependencies: bool = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ListedFile:
+    """A file as an index lists it. `size` in bytes and `sha256` are None where the index does not say."""
+
+    name: str
+    url: str
+    sha256: str | None = None
+    size: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClosedPackage:
+    """One member of a closure with the files that may fit, wheels first; `index` as in a lock."""
+
+    name: str
+    version: str
+    index: str
+    wheels: tuple[ListedFile, ...] = ()
+    sdist: ListedFile | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,10 +154,11 @@ class CatalogFailure:
     """The engine's own words for why a closure does not exist; `locking` turns them into findings."""
 
     text: str
-    code: int = 1
+    #: True when an index could not be asked (network), False when it answered and the answer is no.
+    unreachable: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Release:
     """A file that an index lists for a project."""
 
@@ -87,10 +172,13 @@ class Release:
 class Catalog(Protocol):
     """Package indexes as data."""
 
-    def close(self, request: ClosureRequest) -> tuple[Artifact, ...] | CatalogFailure: ...
+    def close(self, request: ClosureRequest) -> tuple[ClosedPackage, ...] | CatalogFailure: ...
 
     def releases(self, project: str, index: Index | None = None) -> tuple[Release, ...] | None:
-        """All files of a project, or None when the index does not know the name."""
+        """All files of a project, or None when the index does not know the name or cannot be asked."""
+
+    def build_requires(self, package: ClosedPackage) -> tuple[str, ...]:
+        """What building a package's sdist asks for (PEP 518), read from the sdist itself."""
 
 
 class Reporter(Protocol):
@@ -133,4 +221,95 @@ class SmokeRunner(Protocol):
     def run(self, request: JobRequest) -> JobOutput: ...
 
 
+class ByteSource(Protocol):
+    """The bytes of one file, local or remote, read where they are wanted."""
+
+    @property
+    def name(self) -> str:
+        """The file's name, without folder or address."""
+
+    def size(self) -> int:
+        """Bytes in all. Raises ArtifactError when the file cannot be reached."""
+
+    def read(self, offset: int, length: int) -> bytes:
+        """`length` bytes from `offset`, fewer only where the file ends. Raises ArtifactError."""
+
+
+class FactStore(Protocol):
+    """Keeps small texts under keys between runs: a cache, free to forget."""
+
+    def get(self, key: str) -> str | None: ...
+
+    def put(self, key: str, text: str) -> None: ...
+
+
 Clock = Callable[[], str]
+
+
+class Files(Protocol):
+    """The file system as the transaction needs it. Paths are absolute.
+
+    Every write is complete or absent: a crash leaves the old content or the new, never half of one.
+    """
+
+    def read_text(self, path: str, limit: int = 1 << 20) -> str | None: ...
+
+    def stat(self, path: str) -> Stat | None:
+        """None if it is absent; a link is described itself, not what it points to."""
+
+    def listdir(self, path: str) -> tuple[str, ...]: ...
+
+    def make_folder(self, path: str) -> None: ...
+
+    def write(self, path: str, text: str) -> None:
+        """Replace a file's content at once and durably."""
+
+    def write_script(self, path: str, text: str) -> None:
+        """Replace a text file's content at once, its permissions kept. A hard link is not written through."""
+
+    def append(self, path: str, line: str) -> None:
+        """Add one line durably (fsync before this returns). A torn last line is closed first, not lengthened."""
+
+    def remove(self, path: str) -> None:
+        """Remove a file, a link or a whole folder; nothing happens if it is absent. Links are never followed."""
+
+    def rename(self, source: str, destination: str) -> None: ...
+
+    def point(self, pointer: str, destination: str) -> None:
+        """Make `pointer` a link to a folder at once (symlink, a junction on Windows), replacing such a link."""
+
+    def pointed(self, pointer: str) -> str | None:
+        """The absolute folder that a pointer shows to; None if it is no link."""
+
+    def free(self, path: str) -> int | None:
+        """Free bytes on the file system of a path (or of its nearest existing parent)."""
+
+
+@dataclass(frozen=True, slots=True)
+class LocalFile:
+    """An artifact as a file on this machine, its hash checked."""
+
+    artifact: Artifact
+    path: str
+
+
+class Store(Protocol):
+    """The artifacts of this machine: a cache by hash, filled from the indexes."""
+
+    def present(self, artifacts: Sequence[Artifact]) -> frozenset[str]:
+        """SHA-256 of those that need no download."""
+
+    def fetch(self, lock: Lock, advance: Callable[[int], None]) -> tuple[LocalFile, ...]:
+        """Packages and build tools of a lock as local files. Raises ProvisionError leaves."""
+
+
+class Installer(Protocol):
+    """The engine that makes environments and installs wheels (uv)."""
+
+    def create(self, environment: str, python: str, prompt: str, pip: bool) -> None: ...
+
+    def build(self, sdist: LocalFile, python: str, tools: Sequence[LocalFile]) -> LocalFile:
+        """A wheel of an sdist, built by that interpreter with these build tools and no index."""
+
+    def install(self, environment: str, wheels: Sequence[LocalFile]) -> None:
+        """Install exactly these wheels, hashes enforced, dependencies not looked at, no index."""

@@ -36,7 +36,7 @@ from provision.knowledge.versions import canonicalize_name, holds, holds_any
 _Kind = TypeVar("_Kind", bound=Row)
 _TOP_KEY = re.compile(r"^([a-z]+):", re.MULTILINE)
 #: Files of this folder that other readers own.
-_NOT_OURS = ("devices", "symptoms")
+_NOT_OURS = ("artifacts", "devices", "sonames", "symptoms")
 
 
 class Knowledge:

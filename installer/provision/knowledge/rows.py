@@ -334,6 +334,30 @@ class RuleRow(Row):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class LintRow(Row):
+    """Something in a file, or a path, that is known to end badly; `linting` says it before anything runs.
+
+    It speaks when one of `packages` (in `versions`, if given) is wanted and everything else that the row names
+    holds: the `manager` of the package, the `os`, that none of `without_channels` is configured, that the
+    environment's `path` is of a kind, that a `development` version is pinned. `longest_member` is the longest path
+    inside the package, in characters, for `path: long`.
+    """
+
+    code: str
+    severity: Literal["error", "warning", "note"] = "warning"
+    packages: tuple[str, ...] = ()
+    versions: tuple[str, ...] = ()
+    manager: Literal["", "pip", "conda"] = ""
+    os: str = ""
+    without_channels: tuple[str, ...] = ()
+    development: bool = False
+    path: Literal["", "long", "non-ascii", "space"] = ""
+    longest_member: int = 0
+    because: str
+    instead: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class FactRow(Row):
     """A fact that no other kind of row holds; `about` are words to find it by. `not_so` is the wrong claim
     it mends.
@@ -359,5 +383,6 @@ KINDS: Mapping[str, type[Row]] = {
     "cudnn": CudnnRow,
     "libraries": LibraryRow,
     "rules": RuleRow,
+    "lints": LintRow,
     "facts": FactRow,
 }

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal
 
 from provision.model.profile import YAML_CONFIG, Index, Manager, Smoke
-from provision.model.stack import Choice, Need, Patch
+from provision.model.stack import Choice, Need, Note, Patch
 
 #: The name of the default index, whatever address a machine gives it.
 PYPI = "pypi"
@@ -55,9 +55,12 @@ class Lock:
     stack: tuple[Choice, ...] = ()
     patches: tuple[Patch, ...] = ()
     needs: tuple[Need, ...] = ()
+    notes: tuple[Note, ...] = ()
     absent: tuple[str, ...] = ()
     variables: dict[str, str] = field(default_factory=dict)
     smoke: Smoke = field(default_factory=Smoke)
+    #: The vendor whose device the smoke job demands.
+    hardware: str = "cpu"
     frameworks: tuple[str, ...] = ()
     imports: tuple[str, ...] = ()
     indexes: tuple[Index, ...] = ()

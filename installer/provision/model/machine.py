@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
-from provision.model.profile import YAML_CONFIG
+from provision.model.keys import YAML_CONFIG
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,16 +37,39 @@ class Device:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Software:
+    """One installed copy of an SDK or library that a framework may load (`cuda`, `cudnn`, `cann`, `msvc`).
+
+    `place` says by which way a program reaches it: `path`, `ld-library-path`, `ld-cache`, `conda`, `venv`,
+    `variable`, `folder` (a usual place that no search path names), `system`. `active`: this copy wins (for an
+    SDK: it is sourced); False: another copy shadows it, no search path leads to it, or it is not sourced;
+    None: not known.
+    """
+
+    __pydantic_config__: ClassVar[dict[str, Any]] = YAML_CONFIG
+    name: str
+    version: str = ""
+    path: str = ""
+    place: str = ""
+    active: bool | None = None
+    facts: dict[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Machine:
     """What provision knows of a computer. An absent fact is None or empty, never guessed.
 
-    `evidence` maps a fact's name (`driver.nvidia`, `libc`) to where it was read.
+    `os_version`: `ubuntu 22.04`, Windows `10.0.22631`, macOS `14.2`. `libc`: `glibc 2.36`, `musl 1.2.4`.
+    `memory` and `disks` are in bytes (`disks`: free ones, by folder). `drivers`: vendor -> version.
+    `runtimes`: name -> version of the copy in `software` that wins. `environment`: only the variables that
+    steer accelerators. `evidence` maps a fact's name (`drivers.nvidia`, `libc`) to where it was read.
     """
 
     __pydantic_config__: ClassVar[dict[str, Any]] = YAML_CONFIG
     os: str
     arch: str
     os_version: str = ""
+    kernel: str = ""
     libc: str = ""
     cpu: str = ""
     cpu_flags: tuple[str, ...] = ()
@@ -56,6 +79,7 @@ class Machine:
     devices: tuple[Device, ...] = ()
     drivers: dict[str, str] = field(default_factory=dict)
     runtimes: dict[str, str] = field(default_factory=dict)
+    software: tuple[Software, ...] = ()
     environment: dict[str, str] = field(default_factory=dict)
     traits: tuple[str, ...] = ()
     evidence: dict[str, str] = field(default_factory=dict)
@@ -64,3 +88,21 @@ class Machine:
     def target(self) -> str:
         """The target that this machine is, such as `linux-x86_64`."""
         return f"{self.os}-{self.arch}"
+
+    def vendor_devices(self, vendor: str) -> tuple[Device, ...]:
+        """The devices of one vendor, in the order in which the vendor's tools number them."""
+        return tuple(device for device in self.devices if device.vendor == vendor)
+
+    def lowest_capability(self, vendor: str) -> str | None:
+        """The capability that all devices of a vendor reach (dotted numbers, as NVIDIA writes them).
+
+        None if there is no such device, or if one of them does not tell.
+        """
+        found = [device.capability for device in self.vendor_devices(vendor)]
+        if not found or not all(_is_dotted(text) for text in found):
+            return None
+        return min(found, key=lambda text: tuple(int(part) for part in text.split(".")))
+
+
+def _is_dotted(text: str) -> bool:
+    return bool(text) and all(part.isascii() and part.isdigit() for part in text.split("."))

@@ -8,6 +8,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal
 
+from provision.model.keys import YAML_CONFIG as YAML_CONFIG
+from provision.model.keys import kebab as kebab
+
 Vendor = Literal[
     "cpu", "nvidia", "amd", "intel", "apple", "ascend", "cambricon", "moorethreads", "biren",
     "hygon", "metax", "iluvatar", "kunlunxin", "enflame",
@@ -19,24 +22,21 @@ DeviceKind = Literal["cpu", "gpu", "cuda", "directml", "rocm", "xpu", "npu", "ml
 JobName = Literal["torch", "tensorflow", "dual", "imports"]
 
 
-def kebab(name: str) -> str:
-    """Attribute name -> YAML key (`schema_` stands for `schema`, which Python tools like to own)."""
-    return name.rstrip("_").replace("_", "-")
-
-
-#: How a YAML document is read into these nouns: kebab-case keys, nothing unknown.
-YAML_CONFIG: dict[str, Any] = {"alias_generator": kebab, "extra": "forbid", "populate_by_name": False}
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Hardware:
     """The accelerator that a profile is for. `driver` may raise the floor that the solver derives."""
 
     __pydantic_config__: ClassVar[dict[str, Any]] = YAML_CONFIG
+    #: Who made the accelerator; `cpu` for none.
     vendor: Vendor = "cpu"
+    #: NVIDIA: the compute capabilities of the cards, as a version specifier. One alone (`8.6`) is exact.
     compute_capability: str | None = None
+    #: The vendor's name of the chip, where its capability is no number: `gfx1030`, `910B`.
     architecture: str | None = None
+    #: A driver version that the machine must have at least. Without it the floor follows from the stack.
     driver: str | None = None
+    #: The C library of the machines it is for, where it is older than usual: `==2.17`.
+    libc: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,8 +44,11 @@ class Framework:
     """A wanted framework: a version specifier, and where it matters the distribution that carries it."""
 
     __pydantic_config__: ClassVar[dict[str, Any]] = YAML_CONFIG
+    #: A version specifier; `*` is any.
     version: str = "*"
+    #: The distribution, where it is not the one of the same name: `tensorflow-cpu`.
     package: str | None = None
+    #: Extras of the distribution.
     extras: tuple[str, ...] = ()
 
 
@@ -54,8 +57,11 @@ class Index:
     """A named index beside the default one (`pypi`), bound to its packages: they come from there only."""
 
     __pydantic_config__: ClassVar[dict[str, Any]] = YAML_CONFIG
+    #: A word for this index; locks and machine settings refer to it.
     name: str
+    #: Where its simple pages are. No credentials: they belong into ~/.netrc or a keyring.
     url: str
+    #: The packages that come from this index, and from nowhere else.
     packages: tuple[str, ...]
 
 
@@ -64,8 +70,11 @@ class Environment:
     """Where and how the environment is made; a relative path starts at the folder `provision` is run in."""
 
     __pydantic_config__: ClassVar[dict[str, Any]] = YAML_CONFIG
+    #: What makes the environment.
     manager: Manager = "venv"
+    #: The folder of the environment, replaced as a whole by each apply.
     path: str = ".venv"
+    #: Whether pip stands in the environment.
     pip: bool = False
 
 
@@ -74,30 +83,60 @@ class Smoke:
     """The job that proves the environment. An empty `jobs` means: one per framework, and dual for two."""
 
     __pydantic_config__: ClassVar[dict[str, Any]] = YAML_CONFIG
+    #: Which jobs run; by default one per framework, and `dual` for two.
     jobs: tuple[JobName, ...] = ()
+    #: `quick`: import and one step. `train`: the loss must fall. `full`: longer, and more operations.
     level: Level = "train"
+    #: Where training must run; by default what the hardware is.
     device: DeviceKind | None = None
+    #: Seconds after which a job has failed.
     time_limit: int = 900
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Profile:
-    """A hardware profile. Everything but `name` has a default; `origin` is where it was read."""
+    """A hardware profile. Everything but `name` has a default."""
 
     __pydantic_config__: ClassVar[dict[str, Any]] = YAML_CONFIG
+    #: The version of this format.
     schema_: Literal[1] = 1
+    #: The profile's name, also that of its folder of locks.
     name: str
+    #: For people; changes nothing.
     description: str = ""
+    #: A profile to start from: a path relative to this file. Mappings merge, lists replace, null takes back.
     extends: str | None = None
+    #: The systems to make locks for; by default the one that `provision` runs on.
     targets: tuple[Target, ...] = ()
+    #: The accelerator.
     hardware: Hardware = field(default_factory=Hardware)
+    #: A version (`3.10`) or a range (`>=3.10,<3.14`); quote it, or YAML reads a number.
     python: str = ">=3.10"
+    #: The deep-learning frameworks, each with a version specifier or a mapping.
     frameworks: dict[Literal["torch", "tensorflow"], Framework] = field(default_factory=dict)
+    #: Versions of the runtime below the frameworks: CUDA, cuDNN, ROCm, CANN. By default the best that fit.
     accelerator: dict[str, str] = field(default_factory=dict)
+    #: Further packages, as in requirements.txt.
     packages: tuple[str, ...] = ()
+    #: Packages that must not be in the environment.
     absent: tuple[str, ...] = ()
+    #: Package indexes beside the default one.
     indexes: tuple[Index, ...] = ()
+    #: Where and how the environment is made.
     environment: Environment = field(default_factory=Environment)
+    #: Environment variables that are set whenever the environment is used.
     variables: dict[str, str] = field(default_factory=dict)
+    #: The job that proves the environment.
     smoke: Smoke = field(default_factory=Smoke)
+    #: A day (YYYY-MM-DD): nothing that was published later is used.
     as_of: str | None = None
+    #: Named overlays in order: the first whose needs a machine meets is applied there.
+    variants: tuple[Variant, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Variant:
+    """One variant: its name, and the whole profile that it makes of the base (`loading` lays it over)."""
+
+    name: str
+    profile: Profile

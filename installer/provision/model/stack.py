@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal
 
+from provision.model.profile import Index
+
 #: How well a choice is supported, best first.
 Confidence = Literal["tested", "compatible", "reported", "metadata"]
 
@@ -30,7 +32,8 @@ class Rejected:
     because: str
     rule: str
     source: str = ""
-    remedy: str = ""
+    code: str = ""
+    instead: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,6 +45,17 @@ class Patch:
     because: str = ""
     rule: str = ""
     source: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Note:
+    """Something worth knowing about a choice: what a rule says without rejecting."""
+
+    severity: Literal["error", "warning", "note"] = "note"
+    because: str
+    rule: str = ""
+    source: str = ""
+    instead: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,8 +77,11 @@ class Stack:
     python: str
     choices: tuple[Choice, ...] = ()
     requirements: tuple[str, ...] = ()
+    #: Named indexes: the profile's, and those that the chosen builds need beside them.
+    indexes: tuple[Index, ...] = ()
     patches: tuple[Patch, ...] = ()
     needs: tuple[Need, ...] = ()
+    notes: tuple[Note, ...] = ()
     absent: tuple[str, ...] = ()
     variables: dict[str, str] = field(default_factory=dict)
     rejected: tuple[Rejected, ...] = ()

@@ -1,0 +1,207 @@
+"""The transaction: every step journalled before and after; the pointer moves last; any failure takes all of it back."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import Any
+
+from provision.applying.generations import discard, open_places, write_record
+from provision.applying.journal import Writer, read
+from provision.applying.recovery import sweep, take_back
+from provision.applying.steps import HANDLERS, Context, group
+from provision.applying.troubles import not_undone, trouble
+from provision.model.finding import ApplyError, BlockedError, Finding, ProvisionError, Remedy, RollbackError
+from provision.model.journal import Entry
+from provision.model.lock import Lock
+from provision.model.plan import Plan, Step
+from provision.model.receipt import Receipt
+from provision.model.state import EnvState, Layout, Record
+from provision.ports import Files, Installer, Reporter, Store
+from provision.prefix import read_record, snapshot
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Effects:
+    """Everything that an apply may touch. `prove` runs the smoke jobs in a generation and judges them."""
+
+    files: Files
+    store: Store
+    installer: Installer
+    reporter: Reporter
+    now: Callable[[], str]
+    prove: Callable[[str, int], Receipt]
+    fetch_python: Callable[[str], str]
+    listen: Callable[[Entry], None] = lambda entry: None
+    inputs: dict[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome:
+    """How an apply ended. A failed proof is an outcome, not an exception: the receipt says what failed."""
+
+    outcome: str
+    generation: int | None
+    receipt: Receipt | None = None
+    findings: tuple[Finding, ...] = ()
+
+
+def apply(plan: Plan, lock: Lock, state: EnvState, effects: Effects) -> Outcome:
+    """Carry out a plan. The caller holds the environment's mutex and has recovered what a killed run left.
+
+    `state` is a fresh look: if it is not the one the plan was made for, nothing is done (BlockedError).
+    Raises ApplyError when a step failed and everything was taken back.
+    """
+    if plan.blockers:
+        raise BlockedError(plan.blockers)
+    if state.digest != plan.state:
+        raise BlockedError(_stale(plan))
+    if not plan.steps:
+        return Outcome(outcome="unchanged", generation=plan.generation)
+    return _Transaction(plan, lock, state, effects).run()
+
+
+class _Transaction:
+    """One run of one plan."""
+
+    def __init__(self, plan: Plan, lock: Lock, state: EnvState, effects: Effects) -> None:
+        self.plan, self.lock, self.state, self.effects = plan, lock, state, effects
+        self.layout = Layout(plan.environment)
+        self.folder = self.layout.generation(plan.generation)
+        self.context = Context(plan=plan, lock=lock, layout=self.layout, folder=self.folder, effects=effects)
+
+    def run(self) -> Outcome:
+        try:
+            self._open()
+        except OSError as error:
+            raise ApplyError(trouble(error, self.layout.state)) from error
+        try:
+            return self._all()
+        except BaseException as error:
+            self._undo(error)
+            if isinstance(error, OSError):
+                raise ApplyError(trouble(error, self.layout.state)) from error
+            raise
+
+    def _all(self) -> Outcome:
+        try:
+            for steps in group(self.plan.steps):
+                self._do(steps)
+        except _ProofFailed as failed:
+            return self._keep_failed(failed.receipt)
+        self._commit()
+        return Outcome(outcome="changed", generation=self.plan.generation, receipt=self.context.receipt)
+
+    def _open(self) -> None:
+        files = self.effects.files
+        open_places(files, self.layout)
+        self._remove_failed()
+        self.journal = Writer(files, self.layout.journal, self.effects.now, self.effects.listen)
+        undo = {"pointer": files.pointed(self.plan.environment)}
+        facts = {
+            "verb": "apply",
+            "generation": self.plan.generation,
+            "lock": self.plan.lock,
+            "profile": self.plan.profile,
+        }
+        self.journal.write("started", undo=undo, facts=facts)
+
+    def _remove_failed(self) -> None:
+        """A generation whose proof failed was kept for a look until now."""
+        for number in self.state.generations:
+            record = read_record(self.effects.files, self.layout, number)
+            if record is not None and record.outcome == "failed" and number != self.state.generation:
+                discard(self.effects.files, self.layout, number)
+
+    def _do(self, steps: Sequence[Step]) -> None:
+        handler = HANDLERS[steps[0].action, steps[0].kind]
+        name = f"{steps[0].action} {steps[0].kind}"
+        if steps[0].action == "switch":
+            self._record("proven")
+        self.journal.write("begun", step=name, facts={"subjects": len(steps)})
+        handler.do(self.context, steps)
+        if not handler.holds(self.context, steps):
+            raise ApplyError(_does_not_hold(steps[0]))
+        self.journal.write("done", step=name)
+        receipt = self.context.receipt
+        if steps[0].action == "prove" and receipt is not None and receipt.verdict == "failed":
+            raise _ProofFailed(receipt)
+
+    def _commit(self) -> None:
+        self.journal.write("committing")
+        with suppress(OSError):  # It is done; the next run writes the last line.
+            self.journal.write("committed")
+
+    def _record(self, outcome: str) -> None:
+        shot = snapshot(self.effects.files, self.folder)
+        receipt = self.context.receipt
+        record = Record(
+            generation=self.plan.generation,
+            profile=self.plan.profile,
+            lock=self.plan.lock,
+            python=self.plan.python,
+            created=self.effects.now(),
+            outcome=outcome,  # type: ignore[arg-type]
+            inputs=dict(self.effects.inputs),
+            variables=dict(self.lock.variables),
+            device=receipt.device_used if receipt else "",
+            snapshot=shot,
+            proven=_proven(receipt) if receipt else {},
+        )
+        write_record(self.effects.files, self.layout, record)
+
+    def _keep_failed(self, receipt: Receipt) -> Outcome:
+        """The pointer never moved; the generation that failed is kept for a look."""
+        self._record("failed")
+        self.journal.write("undone", facts={"kept": self.plan.generation})
+        findings = tuple(f for job in receipt.jobs for f in job.findings)
+        return Outcome(outcome="failed", generation=self.plan.generation, receipt=receipt, findings=findings)
+
+    def _undo(self, error: BaseException) -> None:
+        files = self.effects.files
+        log = read(files, self.layout.journal)
+        if log.committing:
+            # The new generation is complete and shown to: the next run only writes the last line.
+            return
+        try:
+            take_back(files, self.layout, log)
+            sweep(files, self.layout)
+            with suppress(OSError):
+                self.journal.write("undone", facts={"error": type(error).__name__})
+        except Exception as second:
+            findings = error.findings if isinstance(error, ProvisionError) else ()
+            raise RollbackError((*findings, not_undone(self.layout, second))) from error
+
+
+class _ProofFailed(Exception):
+    def __init__(self, receipt: Receipt) -> None:
+        self.receipt = receipt
+        super().__init__(receipt.proves)
+
+
+def _proven(receipt: Receipt) -> dict[str, Any]:
+    return {
+        "verdict": receipt.verdict,
+        "date": receipt.date,
+        "proves": receipt.proves,
+        "device": receipt.device_used,
+        "jobs": [job.job for job in receipt.jobs],
+    }
+
+
+def _stale(plan: Plan) -> Finding:
+    return Finding(
+        "stale-plan",
+        "error",
+        f"{plan.environment} has changed since this plan was made; nothing was done.",
+        remedies=(Remedy("Make the plan again and read it.", "provision plan PROFILE"),),
+    )
+
+
+def _does_not_hold(step: Step) -> Finding:
+    return Finding(
+        "step-does-not-hold",
+        "error",
+        f"{step.action} {step.subject} ran, but a second look does not find its result.",
+    )

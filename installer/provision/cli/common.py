@@ -1,0 +1,126 @@
+"""Options that several verbs share, and the session they make."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from provision.pipeline.session import Quiet, Session
+
+if TYPE_CHECKING:
+    from provision.applying.recovery import Recovered
+    from provision.cli.progress import HumanReporter
+    from provision.model.receipt import JobResult
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def json_option(function: F) -> F:
+    return click.option(
+        "--json", "as_json", is_flag=True, help="One JSON document on stdout, all else on stderr."
+    )(function)
+
+
+def quiet_option(function: F) -> F:
+    return click.option("-q", "--quiet", is_flag=True, help="Say only what went wrong.")(function)
+
+
+def world_options(function: F) -> F:
+    """Options about where facts and files come from."""
+    function = click.option("--offline", is_flag=True, help="Use caches only, no network.")(function)
+    return click.option(
+        "--machine", "machine_file", type=click.Path(exists=True, dir_okay=False, path_type=Path), metavar="FILE",
+        help="Take the machine from a file made by `detect --save`, not from here.",
+    )(function)  # fmt: skip
+
+
+def environment_option(function: F) -> F:
+    return click.option(
+        "--environment", metavar="PATH", help="The environment's path, if not the one that the profile names."
+    )(function)
+
+
+def device_option(function: F) -> F:
+    return click.option(
+        "--device", metavar="DEVICE",
+        type=click.Choice(["cpu", "gpu", "cuda", "directml", "rocm", "xpu", "npu", "mlu", "musa", "supa", "mps"]),
+        help="Prove on this device instead; `cpu` proves the software half alone, and the receipt says so.",
+    )(function)  # fmt: skip
+
+
+def complete_profiles(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[Any]:
+    """Bundled names and YAML files, for the shell's completion."""
+    from click.shell_completion import CompletionItem
+
+    from provision.pipeline.profiles import bundled
+
+    names = [CompletionItem(name) for name in bundled() if name.startswith(incomplete)]
+    return [*names, CompletionItem(incomplete, type="file")]
+
+
+def profile_argument(required: bool = True) -> Callable[[F], F]:
+    return click.argument("profile", required=required, shell_complete=complete_profiles)
+
+
+def reference_argument(function: F) -> F:
+    """A profile, or the path of an environment, or nothing."""
+    return click.argument("reference", required=False, shell_complete=complete_profiles)(function)
+
+
+def quick_session(quiet: bool) -> Session:
+    """A session whose reporter costs nothing to load; for verbs that answer at once."""
+    return Session() if quiet else Session(reporter=_Lines())
+
+
+class _Lines(Quiet):
+    """A Reporter of plain lines on stderr."""
+
+    def stage(self, title: str, text: str) -> None:
+        from provision.cli.rendering import pad, paint, say
+
+        say(f"  {paint(pad(title, 13), sys.stderr, fg='green')}{text}", err=True)
+
+
+def recovered_json(recovered: Recovered | None) -> dict[str, Any] | None:
+    """What recovery did before the verb did its own work, for `--json`."""
+    if recovered is None:
+        return None
+    return {"what": recovered.what, "verb": recovered.verb, "generation": recovered.generation}
+
+
+def make_session(
+    *, quiet: bool, as_json: bool, offline: bool = False, machine_file: Path | None = None
+) -> Session:
+    from provision.cli.progress import HumanReporter
+
+    reporter = HumanReporter(quiet=quiet)
+    session = Session(offline=offline, machine_file=machine_file, reporter=reporter)
+    session.confirm = _asker(as_json)
+    session.judged = _teller(reporter)
+    return session
+
+
+def _teller(reporter: HumanReporter) -> Callable[[JobResult], None]:
+    """One line a judged job, as a stage of its own."""
+
+    def tell(result: JobResult) -> None:
+        from provision.cli.showing import job_line
+
+        reporter.stage("Proved" if result.verdict == "passed" else "Failed", job_line(result))
+
+    return tell
+
+
+def _asker(as_json: bool) -> Callable[[str], bool]:
+    """Questions go to a person at a terminal; a program gets no for an answer (it should pass --yes)."""
+
+    def ask(question: str) -> bool:
+        if as_json or not sys.stdin.isatty():
+            return False
+        return click.confirm(question, default=False, err=True)
+
+    return ask

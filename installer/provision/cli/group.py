@@ -1,0 +1,85 @@
+"""The command and its verbs; a verb's file is loaded when it is called (or when help lists it)."""
+
+from __future__ import annotations
+
+from importlib import import_module
+
+import click
+
+#: verb -> (one line for the list of verbs, module). Kept here so that help need not load the verbs.
+VERBS = {
+    "apply": "Make the environment what the profile says, and prove that it trains.",
+    "plan": "Show what apply would do. Changes nothing.",
+    "lock": "Pin the stack: every file with its hash, for each target and Python.",
+    "verify": "Prove an environment again: its smoke jobs train on the device.",
+    "status": "Say whether the environment still is what was proven.",
+    "history": "List the generations of an environment.",
+    "rollback": "Go back to an earlier generation, at once.",
+    "gc": "Remove generations that nothing needs.",
+    "recover": "Make whole what an interrupted run left.",
+    "run": "Run a command inside the environment.",
+    "detect": "Show this machine: hardware, drivers, Pythons, each with where it was read.",
+    "profiles": "List the profiles that come with provision.",
+    "lint": "Check files before anything runs: profiles, requirements, environment.yml, pyproject, pip.conf.",
+    "why": "Say why the stack is what it is, and what was rejected by which rule.",
+    "why-not": "Say why something does not fit a profile, and the ways out.",
+    "completion": "Print the completion script of a shell.",
+}
+
+
+class Verbs(click.Group):
+    """A group whose commands are modules."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(VERBS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in VERBS:
+            return None
+        command: click.Command = import_module(f"provision.cli.verb_{cmd_name.replace('-', '_')}").command
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Verbs"):
+            formatter.write_dl(list(VERBS.items()))
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        if args and args[0] not in VERBS and not args[0].startswith("-"):
+            ctx.fail(_no_verb(args[0]))
+        return super().resolve_command(ctx, args)
+
+
+def _no_verb(word: str) -> str:
+    import difflib
+
+    near = difflib.get_close_matches(word, VERBS, 1)
+    return f"There is no verb '{word}'." + (
+        f" Did you mean '{near[0]}'?" if near else " See provision --help."
+    )
+
+
+@click.group(
+    cls=Verbs,
+    invoke_without_command=False,
+    no_args_is_help=True,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+    epilog="Exit codes: 0 done or nothing to do, 1 findings, 2 usage or bad profile, 3 unsatisfiable, 4 lock, "
+    "5 blocked, 6 failed and rolled back, 7 rollback incomplete, 70 a bug of provision, 130 interrupted.",
+)
+@click.version_option(
+    None,
+    "-V",
+    "--version",
+    package_name="dl-provision",
+    prog_name="provision",
+    message="%(prog)s %(version)s",
+)
+def command() -> None:
+    """A hardware profile becomes a deep-learning environment that is proven to train.
+
+    \b
+        provision apply cpu-tensorflow           a profile that comes with provision
+        provision apply profiles/team.yaml       your own
+    """

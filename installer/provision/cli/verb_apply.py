@@ -1,0 +1,146 @@
+"""provision apply"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from provision.cli.common import (
+    device_option,
+    environment_option,
+    json_option,
+    profile_argument,
+    quiet_option,
+    world_options,
+)
+from provision.model.finding import BlockedError, ProvisionError
+
+if TYPE_CHECKING:
+    from provision.applying.engine import Outcome
+    from provision.pipeline.environments import Options, Prepared
+
+
+@click.command("apply", short_help="Make the environment what the profile says, and prove that it trains.")
+@profile_argument()
+@environment_option
+@device_option
+@click.option(
+    "--python", metavar="VERSION|PATH", help="Take this Python (3.10, or the path of an interpreter)."
+)
+@click.option("--locked", is_flag=True, help="Do not make or change a lock; fail if it is missing or stale.")
+@click.option("--dry-run", is_flag=True, help="The same as `provision plan`.")
+@click.option("-y", "--yes", is_flag=True, help="Do not ask before an existing environment is changed.")
+@click.option("--reinstall", is_flag=True, help="Build a new generation even if nothing has changed.")
+@world_options
+@json_option
+@quiet_option
+@click.pass_context
+def command(
+    ctx: click.Context, /, profile: str, as_json: bool, quiet: bool, dry_run: bool, **chosen: Any
+) -> int:
+    """Build the environment of PROFILE (a path or a bundled name) beside the old one, prove it, then switch to it.
+
+    A failed or interrupted apply leaves the environment exactly as it was.
+    """
+    if dry_run:
+        from provision.cli.verb_plan import command as plan_command
+
+        kept = {k: v for k, v in chosen.items() if k != "yes"}
+        result: int = ctx.invoke(
+            plan_command, profile=profile, as_json=as_json, quiet=quiet, exit_code=False, **kept
+        )
+        return result
+    if not (chosen["reinstall"] or chosen["python"] or chosen["machine_file"]) and _quick(
+        profile, chosen, as_json, quiet
+    ):
+        return 0
+    return _apply(profile, chosen, as_json, quiet)
+
+
+def _quick(profile: str, chosen: dict[str, Any], as_json: bool, quiet: bool) -> bool:
+    """Answer at once if nothing is to be done."""
+    from provision.pipeline.profiles import locate
+    from provision.pipeline.quick import unchanged
+    from provision.world.files import HostFiles
+
+    folder = Path.cwd()
+    path, _ = locate(profile, folder)
+    found = unchanged(HostFiles(), folder, path, chosen["environment"], chosen["device"])
+    if found is None:
+        return False
+    from provision.cli.rendering import print_json, say
+
+    if as_json:
+        print_json(
+            {
+                "outcome": "unchanged",
+                "profile": found.profile,
+                "target": found.receipt.get("machine", {}).get("target", ""),
+                "environment": found.state.environment,
+                "generation": found.state.generation,
+                "receipt": found.receipt,
+            }
+        )
+    elif not quiet:
+        day = str(found.receipt.get("date", ""))[:10]
+        where = shown(found.state.environment)
+        say(
+            f"Nothing to do: {where} is generation {found.state.generation} of {found.profile}, as proven on {day}."
+        )
+    return True
+
+
+def _apply(profile: str, chosen: dict[str, Any], as_json: bool, quiet: bool) -> int:
+    from provision.cli.common import make_session
+    from provision.pipeline.environments import Options, run_apply
+
+    session = make_session(
+        quiet=quiet, as_json=as_json, offline=chosen["offline"], machine_file=chosen["machine_file"]
+    )
+    options = Options(
+        environment=chosen["environment"], device=chosen["device"], python=chosen["python"],
+        locked=chosen["locked"], yes=chosen["yes"], reinstall=chosen["reinstall"],
+    )  # fmt: skip
+    try:
+        prepared, outcome = run_apply(profile, session, options)
+    except ProvisionError as error:
+        error.document = {"outcome": "blocked" if isinstance(error, BlockedError) else "failed"}  # type: ignore[attr-defined]
+        raise
+    finally:
+        session.reporter.close()  # type: ignore[attr-defined]
+    if as_json:
+        _print_json(prepared, outcome, options)
+    else:
+        from provision.cli.showing import show_outcome
+
+        show_outcome(prepared, outcome, quiet)
+    return 6 if outcome.outcome == "failed" else 0
+
+
+def _print_json(prepared: Prepared, outcome: Outcome, options: Options) -> None:
+    from provision.cli.rendering import print_json
+    from provision.documents import to_json
+
+    print_json(
+        {
+            "outcome": outcome.outcome,
+            "profile": prepared.lock.profile,
+            "target": prepared.lock.target,
+            "python": prepared.lock.python,
+            "environment": prepared.plan.environment,
+            "generation": outcome.generation,
+            "lock": prepared.plan.lock,
+            "receipt": to_json(outcome.receipt) if outcome.receipt else None,
+            "findings": [f.to_json() for f in outcome.findings],
+        }
+    )
+
+
+def shown(path: str) -> str:
+    """A path as short as it can be said from here."""
+    try:
+        return str(Path(path).relative_to(Path.cwd()))
+    except ValueError:
+        return path

@@ -1,0 +1,31 @@
+"""provision completion"""
+
+from __future__ import annotations
+
+import click
+
+_HOW = {
+    "bash": 'eval "$(provision completion bash)"        in ~/.bashrc',
+    "zsh": 'eval "$(provision completion zsh)"         in ~/.zshrc',
+    "fish": "provision completion fish | source         in ~/.config/fish/config.fish",
+}
+
+
+@click.command("completion", short_help="Print the completion script of a shell.")
+@click.argument("shell", type=click.Choice(sorted(_HOW)))
+def command(shell: str) -> int:
+    """Print the completion script of SHELL.
+
+    \b
+        eval "$(provision completion bash)"      in ~/.bashrc
+        eval "$(provision completion zsh)"       in ~/.zshrc
+        provision completion fish | source       in ~/.config/fish/config.fish
+    """
+    from click.shell_completion import get_completion_class
+
+    from provision.cli.group import command as group
+
+    cls = get_completion_class(shell)
+    assert cls is not None
+    click.echo(cls(group, {}, "provision", "_PROVISION_COMPLETE").source())
+    return 0

@@ -1,0 +1,55 @@
+"""provision plan"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from provision.cli.common import (
+    device_option,
+    environment_option,
+    json_option,
+    profile_argument,
+    quiet_option,
+    world_options,
+)
+
+
+@click.command("plan", short_help="Show what apply would do. Changes nothing.")
+@profile_argument()
+@environment_option
+@device_option
+@click.option(
+    "--python", metavar="VERSION|PATH", help="Take this Python (3.10, or the path of an interpreter)."
+)
+@click.option("--locked", is_flag=True, help="Do not make or change a lock; fail if it is missing or stale.")
+@click.option("--reinstall", is_flag=True, help="Plan a new generation even if nothing has changed.")
+@click.option("--exit-code", is_flag=True, help="Exit 2 if there is something to do.")
+@world_options
+@json_option
+@quiet_option
+def command(profile: str, as_json: bool, quiet: bool, exit_code: bool, **chosen: Any) -> int:
+    """Show what `apply` would do for PROFILE, or what blocks it (exit 5). The environment is not touched.
+
+    A missing lock is made, as apply would.
+    """
+    from provision.cli.common import make_session
+    from provision.cli.rendering import print_json
+    from provision.pipeline.environments import Options, prepare
+
+    session = make_session(
+        quiet=quiet, as_json=as_json, offline=chosen.pop("offline"), machine_file=chosen.pop("machine_file")
+    )
+    prepared = prepare(profile, session, Options(**chosen))
+    if as_json:
+        from provision.documents import to_json
+
+        print_json({**to_json(prepared.plan), "findings": [f.to_json() for f in prepared.plan.blockers]})
+    elif not quiet:
+        from provision.cli.showing import show_plan
+
+        show_plan(prepared)
+    if prepared.plan.blockers:
+        return 5
+    return 2 if exit_code and prepared.plan.steps else 0

@@ -1,0 +1,57 @@
+"""provision run"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+
+import click
+
+from provision.cli.common import environment_option
+from provision.model.finding import Finding, Remedy, UsageError
+
+
+@click.command(
+    "run", short_help="Run a command inside the environment.",
+    context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False},
+)  # fmt: skip
+@environment_option
+@click.argument("words", nargs=-1, type=click.UNPROCESSED, metavar="[PROFILE] -- COMMAND [ARGUMENTS]...")
+@click.pass_context
+def command(ctx: click.Context, words: tuple[str, ...], environment: str | None) -> int:
+    """Run COMMAND with the environment first on PATH and the profile's variables set. Its exit code is this one's."""
+    from provision.pipeline.environments import command_environment, current_state
+    from provision.pipeline.session import Session
+
+    profile, arguments = _split(words)
+    state = current_state(Session(), profile, environment)
+    variables = command_environment(state, dict(os.environ))
+    program = shutil.which(arguments[0], path=variables["PATH"])
+    if program is None:
+        raise UsageError(
+            Finding(
+                "no-such-command", "error", f"{arguments[0]} is neither in {state.environment} nor on PATH."
+            )
+        )
+    if os.name != "nt":
+        os.execve(program, list(arguments), variables)  # noqa: S606
+    return subprocess.run([program, *arguments[1:]], env=variables, check=False).returncode
+
+
+def _split(words: tuple[str, ...]) -> tuple[str | None, list[str]]:
+    """`[PROFILE] -- CMD ...`; click has eaten the `--` if nothing stood before it."""
+    import sys
+
+    raw = sys.argv[1:]
+    arguments = raw[raw.index("--") + 1 :] if "--" in raw else []
+    if not arguments:
+        raise UsageError(
+            Finding(
+                "usage", "error", "Say what to run after `--`.",
+                remedies=(Remedy("For example:", "provision run -- python train.py"),),
+            )
+        )  # fmt: skip
+    before = words[: len(words) - len(arguments)]
+    before = tuple(word for word in before if word != "--")
+    return (before[0] if before else None), arguments

@@ -1,0 +1,29 @@
+"""Knowledge of devices and tools (`knowledge/devices.yaml`), read once, when something is to be looked up."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+_PATH = Path(__file__).parent.parent / "knowledge" / "devices.yaml"
+
+Row = Mapping[str, Any]
+
+
+@cache
+def table(name: str) -> tuple[Row, ...]:
+    """The rows of one table."""
+    rows = _document().get(name, ())
+    return tuple(rows)
+
+
+@cache
+def _document() -> Mapping[str, Any]:
+    import yaml
+
+    # The C loader reads the same documents and is some ten times faster; not every build of PyYAML has it.
+    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+    document: Mapping[str, Any] = yaml.load(_PATH.read_text("utf-8"), Loader=loader)  # noqa: S506 (both are safe)
+    return document

@@ -1,0 +1,1 @@
+"""What is wrong and why: `explain` reads logs; `doctor` (its own modules) reads environments."""

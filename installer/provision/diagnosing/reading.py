@@ -1,0 +1,253 @@
+"""Clean lines out of any log: huge, binary, coloured, in UTF-8, UTF-16 or GBK, with progress bars in it.
+
+Bounded memory: one block of a megabyte at a time, whatever the size of the log or of a line.
+"""
+
+from __future__ import annotations
+
+import codecs
+import functools
+import re
+from collections import deque
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any, BinaryIO
+
+BLOCK = 1 << 20
+#: Bytes of one line that are kept: what stands before and after the place of interest.
+BEFORE, AFTER = 2000, 6000
+
+# Colours and cursor moves, as bytes and as JSON or caret notation spell them (notebooks, CI logs).
+_ANSI = re.compile(
+    rb"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b\n]{0,512}(?:\x07|\x1b\\)|[@-Z\\-_])"
+    rb"|\\u001[bB]\[[0-9;]*[A-Za-z]|\\x1[bB]\[[0-9;]*[A-Za-z]|\\033\[[0-9;]*[A-Za-z]|\^\[\[[0-9;]*m"
+)
+_JUNK = bytes(set(range(32)) - {9, 10, 13, 27})  # control characters, NUL among them
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f\u200b\ufeff]")
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """`number` counts line feeds from 1, as editors and `grep -n` do."""
+
+    number: int
+    text: str
+
+
+class Words:
+    """The literals that make a line interesting. A word that has been seen often enough can be retired, so
+    that a log that repeats one error a million times stays cheap. At the end of a log, where the error is
+    that ended the program, the retired ones come back."""
+
+    def __init__(self, words: Iterable[str]) -> None:
+        self._words = frozenset(w for w in words if w)
+        self._retired: frozenset[str] = frozenset()
+        self._finder = _finder(self._words)
+        self.revived = False
+
+    def retire(self, word: str) -> None:
+        if word in self._words and not self.revived:
+            self._words -= {word}
+            self._retired |= {word}
+            self._finder = _finder(self._words)
+
+    def revive(self) -> bool:
+        """Look for the retired words only; False if there are none."""
+        self._words, self._retired, self.revived = self._retired, frozenset(), True
+        self._finder = _finder(self._words)
+        return bool(self._words)
+
+    def next(self, block: bytes, at: int) -> int:
+        """Where in the block, from `at` on, a part of some word begins; -1 if nowhere."""
+        hit = self._finder.raw.search(block, at)
+        return hit.start() if hit else -1
+
+    def within(self, text: str) -> set[str]:
+        """The words that the text may hold: all that it holds are among them."""
+        found: set[str] = set()
+        hit = self._finder.clean.search(text)
+        while hit:
+            found.update(self._finder.owners[hit.group()])
+            hit = self._finder.clean.search(text, hit.start() + 1)
+        return found
+
+
+@dataclass(frozen=True, slots=True)
+class _Finder:
+    """Expressions for the parts that are looked for, and the words that each part stands for."""
+
+    raw: re.Pattern[bytes]
+    clean: re.Pattern[str]
+    owners: dict[str, tuple[str, ...]]
+
+
+#: Characters from the rarest to the most common, counted in real logs of training.
+_COMMON = "QZJ%~^\\+&!<Y#@*{}HKBq\";>MVO`XSGjLzkDWREFCUP',)(xIA[TN]987vw4gb5y6h-3fmp2/1_ud:0=.nlcisatroe "
+#: A part of a word that is looked for has at least this many characters, if the word has.
+_LEAST, _MOST = 7, 16
+
+
+@functools.lru_cache(maxsize=8)
+def _finder(words: frozenset[str]) -> _Finder:
+    """One expression for all words. The engine is fast where few places of a log can begin a match, so
+    the parts that are looked for begin with as few and as rare characters as possible."""
+    plain = sorted(w for w in words if w.isascii())
+    starts = _starts(plain)
+    parts = {word: _part(word, starts) if word.isascii() else word for word in words}
+    shortest = {p for p in parts.values() if not any(p[:n] in set(parts.values()) for n in range(1, len(p)))}
+    owners = {s: tuple(sorted(w for w, p in parts.items() if p.startswith(s))) for s in shortest}
+    raw = {s.encode(name) for s in shortest for name in (("utf-8",) if s.isascii() else ("utf-8", "gb18030"))}
+    never = r"(?!)"
+    return _Finder(
+        re.compile(_alternation(k.decode("latin-1") for k in raw).encode("latin-1") or never.encode()),
+        re.compile(_alternation(shortest) or never),
+        owners,
+    )
+
+
+def _starts(words: list[str]) -> set[str]:
+    """Characters of which each word has one, chosen greedily: many words for little weight."""
+    left, chosen = words, set[str]()
+    while left:
+        usable = [set(_openings(w)) for w in left]
+        best = max(sorted(set().union(*usable)), key=lambda c: sum(c in u for u in usable) / _weight(c))
+        chosen.add(best)
+        left = [w for w, u in zip(left, usable, strict=True) if best not in u]
+    for char in sorted(chosen, key=_weight, reverse=True):
+        if all(set(_openings(w)) & (chosen - {char}) for w in words):
+            chosen.discard(char)
+    return chosen
+
+
+def _openings(word: str) -> str:
+    return word[: max(1, len(word) - _LEAST + 1)]
+
+
+def _part(word: str, starts: set[str]) -> str:
+    """The part of a word to look for: ten characters if it can be had, then the rarest beginning."""
+    usable = [i for i, c in enumerate(_openings(word)) if c in starts]
+    at = min(usable, key=lambda i: (max(0, 10 - len(word) + i), _weight(word[i])))
+    return word[at : at + _MOST]
+
+
+def _weight(char: str) -> float:
+    return (_COMMON.find(char) + 12.0) ** 3
+
+
+def _alternation(words: Iterable[str]) -> str:
+    """A regular expression for any of the words, as a trie: the engine then skips by first character."""
+    trie: dict[str, Any] = {}
+    for word in words:
+        node = trie
+        for char in word:
+            node = node.setdefault(char, {})
+    return _emit(trie)
+
+
+def _emit(node: dict[str, Any]) -> str:
+    parts = []
+    for char, rest in sorted(node.items()):
+        tail = _emit(rest)
+        parts.append(re.escape(char) + (f"(?:{tail})" if len(rest) > 1 else tail))
+    return "|".join(parts)
+
+
+def lines(stream: BinaryIO) -> Iterator[Line]:
+    """Every line, cleaned. A progress bar's carriage returns give several lines of one number."""
+    for block, number in _blocks(stream):
+        for offset, row in enumerate(block.split(b"\n")):
+            for part in row.split(b"\r"):
+                if part:
+                    yield Line(number + offset, _decode(part[: BEFORE + AFTER]))
+
+
+def interesting(stream: BinaryIO, words: Words) -> Iterator[Line]:
+    """Only the lines that hold one of the words, cleaned. `words` may change between two lines."""
+    tail: deque[tuple[bytes, int]] = deque(maxlen=2)
+    for block, number in _blocks(stream):
+        tail.append((block, number))
+        yield from _scan(block, number, words)
+    if words.revive():
+        for block, number in tail:
+            yield from _scan(block, number, words)
+
+
+def _scan(block: bytes, number: int, words: Words) -> Iterator[Line]:
+    at = counted = 0
+    while (hit := words.next(block, at)) >= 0:
+        start, end = _bounds(block, hit, at)
+        number += block.count(b"\n", counted, start)
+        counted, at = start, max(end, hit + 1)
+        yield Line(number, _decode(block[start:end]))
+
+
+def _bounds(block: bytes, at: int, floor: int) -> tuple[int, int]:
+    """Where the line around `at` starts and ends; a huge line is cut to a window."""
+    floor = max(floor, at - BEFORE)
+    start = max(floor, block.rfind(b"\n", floor, at) + 1, block.rfind(b"\r", floor, at) + 1)
+    ceiling = at + AFTER
+    ends = [e for e in (block.find(b"\n", at, ceiling), block.find(b"\r", at, ceiling)) if e >= 0]
+    return start, min(ends, default=min(ceiling, len(block)))
+
+
+def _blocks(stream: BinaryIO) -> Iterator[tuple[bytes, int]]:
+    """Blocks of whole lines without colours and junk, each with the number of its first line."""
+    rest, number = b"", 1
+    for raw in _utf8(stream):
+        block = rest + raw
+        cut = _cut(block)
+        rest, block = block[cut:], block[:cut]
+        if block:
+            yield _strip(block), number
+            number += block.count(b"\n")
+    if rest:
+        yield _strip(rest), number
+
+
+def _cut(block: bytes) -> int:
+    """Where to end a block: after its last line, or anywhere if one line fills it."""
+    cut = max(block.rfind(b"\n"), block.rfind(b"\r", max(0, len(block) - BLOCK // 2), len(block) - 1)) + 1
+    if cut or len(block) < BLOCK:
+        return cut
+    return len(block) - BEFORE
+
+
+def _strip(block: bytes) -> bytes:
+    if b"\x1b" in block or b"u001b[" in block or b"x1b[" in block or b"^[[" in block or b"033[" in block:
+        block = _ANSI.sub(b"", block)
+    return block.translate(None, _JUNK)
+
+
+def _utf8(stream: BinaryIO) -> Iterator[bytes]:
+    """The stream in blocks; UTF-16 and UTF-32 come out as UTF-8, all else as it is."""
+    head = stream.read(BLOCK)
+    encoding = _wide(head)
+    decoder = codecs.getincrementaldecoder(encoding)("replace") if encoding else None
+    while head:
+        yield decoder.decode(head).encode("utf-8", "replace") if decoder else head
+        head = stream.read(BLOCK)
+
+
+def _wide(head: bytes) -> str:
+    """The encoding whose characters take two or four bytes, if the log begins like one."""
+    for mark, name in (
+        (codecs.BOM_UTF32_LE, "utf-32"),
+        (codecs.BOM_UTF16_LE, "utf-16"),
+        (codecs.BOM_UTF16_BE, "utf-16"),
+    ):
+        if head.startswith(mark):
+            return name
+    sample = head[:4096]
+    odd, even = sample[1::2].count(0), sample[::2].count(0)
+    if odd > len(sample) // 4 and even < odd // 8:
+        return "utf-16-le"
+    return "utf-16-be" if even > len(sample) // 4 and odd < even // 8 else ""
+
+
+def _decode(raw: bytes) -> str:
+    for encoding in ("utf-8", "gb18030"):
+        try:
+            return _CONTROL.sub("", raw.decode(encoding)).rstrip()
+        except UnicodeDecodeError:
+            continue
+    return _CONTROL.sub("", raw.decode("utf-8", "replace")).rstrip()

@@ -1,0 +1,76 @@
+"""Environment -> its actual state, by looking at names, sizes and times only: fast enough for every call."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from pathlib import PurePath
+from typing import TYPE_CHECKING
+
+from provision.model.state import EnvState, Generation, Layout, Record
+from provision.prefix import generation_numbers, read_record, snapshot
+
+if TYPE_CHECKING:
+    from provision.ports import Files
+
+
+def inspect(files: Files, environment: str) -> EnvState:
+    """The state of the environment at an absolute path. Reads, never writes; never raises for what it finds."""
+    layout = Layout(environment)
+    numbers = generation_numbers(files, layout)
+    target = files.pointed(environment)
+    there = files.stat(environment)
+    if there is None:
+        return _state("absent", environment, None, numbers, None, "")
+    if target is None or PurePath(target).parent != PurePath(layout.generations):
+        return _state("foreign", environment, None, numbers, None, "")
+    number = int(PurePath(target).name) if PurePath(target).name.isdigit() else None
+    if number is None or number not in numbers:
+        return _state("broken", environment, number, numbers, None, "")
+    return _state(
+        "ours", environment, number, numbers, read_record(files, layout, number), snapshot(files, target)
+    )
+
+
+def history(files: Files, environment: str) -> tuple[Generation, ...]:
+    """Every generation of an environment with what is noted of it, oldest first."""
+    layout = Layout(environment)
+    target = files.pointed(environment)
+    return tuple(_generation(files, layout, n, target) for n in generation_numbers(files, layout))
+
+
+def _generation(files: Files, layout: Layout, number: int, target: str | None) -> Generation:
+    record = read_record(files, layout, number)
+    current = target == layout.generation(number)
+    if record is None:
+        return Generation(number=number, outcome="unfinished", current=current)
+    return Generation(
+        number=number,
+        outcome=record.outcome,
+        current=current,
+        profile=record.profile,
+        python=record.python,
+        created=record.created,
+        lock=record.lock,
+        proven=record.proven,
+    )
+
+
+def _state(
+    kind: str,
+    environment: str,
+    number: int | None,
+    numbers: tuple[int, ...],
+    record: Record | None,
+    shot: str,
+) -> EnvState:
+    facts = json.dumps([kind, environment, number, record.lock if record else "", shot])
+    return EnvState(
+        kind=kind,  # type: ignore[arg-type]
+        environment=environment,
+        generation=number,
+        generations=numbers,
+        record=record,
+        snapshot=shot,
+        digest=hashlib.sha256(facts.encode()).hexdigest(),
+    )

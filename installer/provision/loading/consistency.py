@@ -1,0 +1,75 @@
+"""Problems that show only when every value is good by itself."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from provision.documents.nodes import Node, Table
+from provision.loading.values import canonical_name
+from provision.model.finding import Finding
+from provision.model.profile import Profile
+
+
+def contradictions(profile: Profile, root: Table) -> list[Finding]:
+    """Problems that show only when every value is good by itself."""
+    return [*_twice(profile, root), *_index_conflicts(profile, root), *_wanted_and_absent(profile, root)]
+
+
+def _twice(profile: Profile, root: Table) -> Iterator[Finding]:
+    for name in ("targets", "packages", "absent"):
+        yield from _repeats(getattr(profile, name), _items(root, name))
+    smoke = root.get("smoke")
+    if isinstance(smoke, Table):
+        yield from _repeats(profile.smoke.jobs, _items(smoke, "jobs"))
+
+
+def _items(table: Table, name: str) -> list[Any]:
+    return getattr(table.get(name), "items", [])
+
+
+def _repeats(values: tuple[str, ...], nodes: list[Node]) -> Iterator[Finding]:
+    for number, (value, node) in enumerate(zip(values, nodes, strict=True)):
+        if value in values[:number]:
+            yield node.source.finding(
+                "repeated", f"'{value}' stands here twice", node.start, node.end, "remove one"
+            )
+
+
+def _index_conflicts(profile: Profile, root: Table) -> Iterator[Finding]:
+    """Two indexes of one name, or a package that is bound to two: where it comes from must never be open."""
+    names: set[str] = set()
+    owner: dict[str, str] = {}
+    for index, node in zip(profile.indexes, _items(root, "indexes"), strict=True):
+        if index.name in names:
+            yield _at(node.get("name"), "repeated", f"there are two indexes '{index.name}'", "rename one")
+        names.add(index.name)
+        if not index.packages:
+            yield _at(
+                node.get("packages"),
+                "bad-value",
+                f"index '{index.name}' serves no package",
+                "name its packages",
+            )
+        for package, place in zip(index.packages, _items(node, "packages"), strict=True):
+            first = owner.setdefault(package, index.name)
+            if first != index.name:
+                what = f"'{package}' is bound to '{first}' already"
+                yield _at(place, "repeated", what, "a package comes from one index")
+
+
+def _wanted_and_absent(profile: Profile, root: Table) -> Iterator[Finding]:
+    carriers = {canonical_name(f.package or name): name for name, f in profile.frameworks.items()}
+    for name, node in zip(profile.absent, _items(root, "absent"), strict=True):
+        if name in carriers:
+            yield _at(
+                node,
+                "contradiction",
+                f"'{name}' is wanted and absent",
+                "remove it here or under 'frameworks'",
+            )
+
+
+def _at(node: Any, code: str, what: str, hint: str) -> Finding:
+    finding: Finding = node.source.finding(code, what, node.start, node.end, hint)
+    return finding

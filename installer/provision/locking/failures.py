@@ -1,0 +1,200 @@
+"""The resolver's words for a failed closure -> findings that say which requirement, why, and what does exist."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Iterable, Mapping, Sequence
+
+from packaging.utils import canonicalize_name, parse_wheel_filename
+from packaging.version import InvalidVersion, Version
+
+from provision.locking.tags import platforms
+from provision.model.finding import Evidence, Finding, Remedy
+from provision.ports import Catalog, CatalogFailure, ClosureRequest, Release
+
+#: A name that is not what it seems -> what is so, and what to use instead.
+LookAlikes = Mapping[str, tuple[str, tuple[str, ...]]]
+
+_NO_VERSION = re.compile(
+    r"there (?:is|are) no versions? of (?P<name>[\w.-]+?)(?P<spec>[=<>!~]=?[^\s,]+(?:,[^\s]+)?)\s"
+)
+_ONLY_VERSIONS = re.compile(r"only (?P<name>[\w.-]+?)(?P<spec>[=<>!~]=?\S+) (?:is|are) available")
+_NO_NAME = re.compile(
+    r"(?P<name>[\w.-]+) was not found in the (?:package registry|provided package locations)"
+)
+_NO_TAG = re.compile(r"(?P<name>[\w.-]+?)==(?P<version>\S+) has no (?:wheels with a matching|usable wheels)")
+_PAIR = re.compile(
+    r"(?P<name>[\w.-]+(?:\[[\w,.-]+\])?(?:[=<>~!]=?[^\s]+)?) depends on (?P<what>[\w.-]+(?:\[[\w,.-]+\])?(?:\{.*?\})?"
+    r"(?:[=<>~!]=?[\w.*+!<>=,-]+)?)"
+)
+_URL = re.compile(r"Failed to fetch: `?(?P<url>\S+?)`?$", re.M)
+
+
+def closure_findings(
+    failure: CatalogFailure, request: ClosureRequest, catalog: Catalog, names: LookAlikes
+) -> tuple[Finding, ...]:
+    """At least one finding; the resolver's own text is always kept as evidence."""
+    text = _one_line(failure.text)
+    if failure.unreachable:
+        return (_unreachable(failure, request),)
+    found = [
+        *(_no_such_package(m["name"], names, text) for m in _NO_NAME.finditer(text)),
+        *(_no_such_version(m, request, catalog, text) for m in _NO_VERSION.finditer(text)),
+        *(_no_tag(m, request, catalog, text) for m in _NO_TAG.finditer(text)),
+    ]
+    return tuple(_distinct(found)) or (_conflict(text),)
+
+
+def _one_line(text: str) -> str:
+    return re.sub(r"\s+", " ", text) + " "
+
+
+def _distinct(findings: Iterable[Finding]) -> Iterable[Finding]:
+    seen: set[str] = set()
+    for finding in findings:
+        if finding.summary not in seen:
+            seen.add(finding.summary)
+            yield finding
+
+
+def _resolver_says(text: str) -> tuple[Evidence, ...]:
+    return (Evidence("resolver", text.removeprefix("error: ").strip().replace("the-profile", "the profile")),)
+
+
+def _unreachable(failure: CatalogFailure, request: ClosureRequest) -> Finding:
+    match = _URL.search(failure.text)
+    url = match["url"] if match else ""
+    index = next((i.name for i in request.indexes if url.startswith(i.url.rstrip("/"))), None)
+    name = (
+        f"the index {index!r} of the profile"
+        if index
+        else "the default index"
+        if not url
+        else f"the index of {_host(url)}"
+    )
+    return Finding(
+        "index-unreachable",
+        "error",
+        f"{name} cannot be reached, so nothing can be locked.",
+        detail=f"It must serve {', '.join(i for x in request.indexes if x.name == index for i in x.packages)}."
+        if index
+        else "",
+        evidence=_resolver_says(_one_line(failure.text)),
+        remedies=(
+            Remedy("Check the network and the proxy (HTTPS_PROXY), then try again."),
+            Remedy(
+                "Map the index to a mirror or a folder of wheels on this machine.",
+                f"export PROVISION_INDEX_{(index or 'pypi').upper().replace('-', '_')}=URL-or-folder",
+            ),
+        ),
+    )
+
+
+def _host(url: str) -> str:
+    return url.split("/")[2] if "//" in url else url
+
+
+def _no_such_package(name: str, names: LookAlikes, text: str) -> Finding:
+    what, instead = names.get(canonicalize_name(name), ("", ()))
+    near = difflib.get_close_matches(name, [i for _, ways in names.values() for i in ways], 1, 0.85)
+    return Finding(
+        "no-such-package",
+        "error",
+        f"There is no package named {name} on the index" + (f": {what}." if what else "."),
+        evidence=_resolver_says(text),
+        remedies=tuple(Remedy(f"Use {way}.") for way in instead or near),
+    )
+
+
+def _versions(releases: Sequence[Release]) -> list[Version]:
+    """All versions that exist, oldest first; yanked ones and unreadable ones left out."""
+    found = set()
+    for release in releases:
+        if not release.yanked:
+            try:
+                found.add(Version(release.version))
+            except InvalidVersion:
+                continue
+    return sorted(found)
+
+
+def _no_such_version(match: re.Match[str], request: ClosureRequest, catalog: Catalog, text: str) -> Finding:
+    name, spec = match["name"], match["spec"]
+    index = next((i for i in request.indexes if canonicalize_name(name) in i.packages), None)
+    versions = _versions(catalog.releases(name, index) or ())
+    wanted = spec.lstrip("=<>!~")
+    near = _nearest(wanted, versions)
+    return Finding(
+        "no-such-version",
+        "error",
+        f"{name}{spec} does not exist" + (f"; the nearest that does is {near}." if near else "."),
+        detail=_exist(name, versions),
+        evidence=_resolver_says(text),
+        remedies=(Remedy(f"Ask for {name}=={near}."),) if near else (),
+    )
+
+
+def _exist(name: str, versions: Sequence[Version], most: int = 12) -> str:
+    if not versions:
+        return ""
+    shown = [str(v) for v in versions]
+    listed = ", ".join(shown) if len(shown) <= most else ", ".join([*shown[:3], "...", *shown[-(most - 3) :]])
+    return f"{len(shown)} versions of {name} exist: {listed}"
+
+
+def _nearest(wanted: str, versions: Sequence[Version]) -> str | None:
+    """The closest version: same release first, then the smallest step, measured number by number."""
+    try:
+        target = Version(wanted)
+    except InvalidVersion:
+        return str(versions[-1]) if versions else None
+    return str(min(versions, key=lambda v: _distance(v, target))) if versions else None
+
+
+def _distance(one: Version, other: Version) -> tuple[int, ...]:
+    width = 4
+    left, right = ((*v.release, *(0,) * width)[:width] for v in (one, other))
+    steps = tuple(abs(a - b) for a, b in zip(left, right, strict=True))
+    return (*steps, abs((one.dev or 0) - (other.dev or 0)), 0 if one.local == other.local else 1)
+
+
+def _no_tag(match: re.Match[str], request: ClosureRequest, catalog: Catalog, text: str) -> Finding:
+    name, version = match["name"], match["version"]
+    releases = catalog.releases(name, next((i for i in request.indexes if name in i.packages), None)) or ()
+    pythons = sorted(set(_pythons(version, releases, request.target)), key=Version)
+    elsewhere = sorted(set(_pythons(version, releases, None)), key=Version)
+    summary = f"{name} {version} has no wheel for Python {request.python} on {request.target}"
+    if pythons:
+        ways = Remedy(f'Use Python {" or ".join(pythons)} (python: "{pythons[-1]}" in the profile).')
+        return Finding(
+            "no-wheel-for-python", "error", f"{summary}; there it exists for Python {', '.join(pythons)}.",
+            evidence=_resolver_says(text), remedies=(ways,),
+        )  # fmt: skip
+    detail = f"It has wheels for Python {', '.join(elsewhere)} on other platforms." if elsewhere else ""
+    return Finding(
+        "no-wheel-for-platform", "error", f"{summary}.", detail=detail, evidence=_resolver_says(text)
+    )
+
+
+def _pythons(version: str, releases: Sequence[Release], target: str | None) -> Iterable[str]:
+    """`major.minor` of every CPython that a version has wheels for (on a target, or anywhere)."""
+    fitting = set(platforms(target)) | {"any"} if target else None
+    for release in releases:
+        if release.version != version or not release.file.endswith(".whl"):
+            continue
+        for tag in parse_wheel_filename(release.file)[3]:
+            if re.fullmatch(r"cp3\d+", tag.interpreter) and (fitting is None or tag.platform in fitting):
+                yield f"3.{tag.interpreter[3:]}"
+
+
+def _conflict(text: str) -> Finding:
+    pairs = [f"{m['name']} wants {m['what'].rstrip(',')}" for m in _PAIR.finditer(text)]
+    pairs = [p.replace("the-profile wants", "the profile wants") for p in dict.fromkeys(pairs)]
+    return Finding(
+        "conflict",
+        "error",
+        "The packages cannot stand together" + (f": {'; '.join(pairs[:4])}." if pairs else "."),
+        evidence=_resolver_says(text),
+        remedies=(Remedy("Loosen one of the pins named above, or use two environments (two profiles)."),),
+    )

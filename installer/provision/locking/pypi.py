@@ -1,0 +1,175 @@
+"""Stack -> lock with the closure of Python packages taken from package indexes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+
+from provision.locking.failures import LookAlikes, closure_findings
+from provision.locking.tags import glibc_floor, rank
+from provision.model.finding import Finding, Remedy, UnsatisfiableError
+from provision.model.lock import PYPI, Artifact, Digests, Lock
+from provision.model.profile import Index, Profile
+from provision.model.stack import Need, Stack
+from provision.ports import Catalog, CatalogFailure, ClosedPackage, ClosureRequest
+
+
+def lock(
+    stack: Stack,
+    profile: Profile,
+    catalog: Catalog,
+    digests: Digests,
+    keep: Lock | None,
+    names: LookAlikes,
+) -> Lock:
+    """Pin every file of the stack's closure.
+
+    `keep` is a former lock whose versions stay where they still fit. `names` are known look-alikes
+    for the messages. Raises UnsatisfiableError with the reasons.
+    """
+    closure = _close(stack, profile, catalog, keep, names)
+    packages = tuple(sorted((_artifact(p, stack) for p in closure), key=lambda a: a.name))
+    build = _build_packages(stack, catalog, closure, packages, names)
+    return Lock(
+        profile=profile.name,
+        target=stack.target,
+        python=stack.python,
+        digests=digests,
+        manager=profile.environment.manager,
+        path=profile.environment.path,
+        pip=profile.environment.pip,
+        stack=stack.choices,
+        patches=stack.patches,
+        needs=_needs(stack, packages),
+        notes=stack.notes,
+        absent=stack.absent,
+        variables={**stack.variables, **profile.variables},
+        smoke=profile.smoke,
+        hardware=profile.hardware.vendor,
+        frameworks=tuple(profile.frameworks),
+        imports=_imports(profile),
+        indexes=tuple(i for i in stack.indexes if any(a.index == i.name for a in packages)),
+        packages=packages,
+        build=build,
+    )
+
+
+def _imports(profile: Profile) -> tuple[str, ...]:
+    return tuple(canonicalize_name(Requirement(text).name) for text in profile.packages)
+
+
+def _request(stack: Stack, profile: Profile, keep: Lock | None, extra: Sequence[str] = ()) -> ClosureRequest:
+    by_kind = {
+        kind: tuple(p.requirement for p in stack.patches if p.kind == kind)
+        for kind in ("constraint", "override", "add")
+    }
+    return ClosureRequest(
+        requirements=(*stack.requirements, *by_kind["add"], *extra),
+        constraints=by_kind["constraint"],
+        overrides=by_kind["override"],
+        python=stack.python,
+        target=stack.target,
+        indexes=stack.indexes,
+        as_of=profile.as_of,
+        preferences={a.name: a.version for a in keep.packages} if keep else {},
+    )
+
+
+def _close(
+    stack: Stack, profile: Profile, catalog: Catalog, keep: Lock | None, names: LookAlikes
+) -> tuple[ClosedPackage, ...]:
+    """The closure, asked again with every index-bound package named, so that none slips in from the default index."""
+    request = _request(stack, profile, keep)
+    closure = _ask(request, catalog, names)
+    bound = {canonicalize_name(name) for index in stack.indexes for name in index.packages}
+    direct = {canonicalize_name(Requirement(text).name) for text in request.requirements}
+    slipped = sorted(p.name for p in closure if p.name in bound - direct)
+    return _ask(_request(stack, profile, keep, slipped), catalog, names) if slipped else closure
+
+
+def _ask(request: ClosureRequest, catalog: Catalog, names: LookAlikes) -> tuple[ClosedPackage, ...]:
+    answer = catalog.close(request)
+    if isinstance(answer, CatalogFailure):
+        raise UnsatisfiableError(closure_findings(answer, request, catalog, names))
+    return answer
+
+
+def _artifact(package: ClosedPackage, stack: Stack) -> Artifact:
+    """The best wheel for the target, else the sdist."""
+    ranked = [
+        (found, w) for w in package.wheels if (found := rank(w.name, stack.python, stack.target)) is not None
+    ]
+    chosen = min(ranked, key=lambda pair: (pair[0], pair[1].name))[1] if ranked else package.sdist
+    if chosen is None or chosen.sha256 is None:
+        raise UnsatisfiableError(_no_file(package, stack, chosen is not None))
+    return Artifact(
+        name=canonicalize_name(package.name),
+        version=package.version,
+        index=package.index,
+        file=chosen.name,
+        size=chosen.size,
+        sha256=chosen.sha256,
+        kind="wheel" if ranked else "sdist",
+    )
+
+
+def _no_file(package: ClosedPackage, stack: Stack, listed: bool) -> Finding:
+    what = f"{package.name} {package.version}"
+    if listed:
+        return Finding(
+            "no-hash",
+            "error",
+            f"{what} has no SHA-256 on the index {package.index!r}, and a lock without a hash is not written.",
+            remedies=(
+                Remedy("Map the index to a mirror that states hashes, or to a folder that holds the file."),
+            ),
+        )
+    return Finding(
+        "no-wheel",
+        "error",
+        f"{what} has no file for Python {stack.python} on {stack.target} in {package.index!r}.",
+    )
+
+
+def _build_packages(
+    stack: Stack,
+    catalog: Catalog,
+    closure: Sequence[ClosedPackage],
+    packages: Sequence[Artifact],
+    names: LookAlikes,
+) -> tuple[Artifact, ...]:
+    """What building the sdists of the lock needs, pinned like everything else."""
+    sdists = {a.name for a in packages if a.kind == "sdist"}
+    if not sdists:
+        return ()
+    wanted = {
+        req for p in closure if canonicalize_name(p.name) in sdists for req in catalog.build_requires(p)
+    }
+    request = ClosureRequest(requirements=tuple(sorted(wanted)), python=stack.python, target=stack.target)
+    return tuple(sorted((_artifact(p, stack) for p in _ask(request, catalog, names)), key=lambda a: a.name))
+
+
+def _needs(stack: Stack, packages: Sequence[Artifact]) -> tuple[Need, ...]:
+    """The stack's needs with one glibc floor: the highest that the stack or a chosen wheel's tags state."""
+    if not stack.target.startswith("linux"):
+        return stack.needs
+    stated = [need for need in stack.needs if need.what == "glibc"]
+    tagged = [
+        Need(what="glibc", value=f">={floor[0]}.{floor[1]}", because=f"the tag of {a.file}")
+        for a in packages
+        if a.kind == "wheel" and (floor := glibc_floor(a.file)) is not None
+    ]
+    highest = max((*stated, *tagged), key=_floor, default=None)
+    others = tuple(need for need in stack.needs if need.what != "glibc")
+    return (*others, highest) if highest else others
+
+
+def _floor(need: Need) -> tuple[int, ...]:
+    return tuple(int(part) for part in need.value.lstrip(">=").split("."))
+
+
+def index_named(indexes: Sequence[Index], name: str) -> Index | None:
+    """The index of that name; None for the default one."""
+    return None if name == PYPI else next((i for i in indexes if i.name == name), None)

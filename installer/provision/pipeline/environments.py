@@ -1,0 +1,383 @@
+"""plan, apply, verify, status, run: from a reference to an outcome."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from provision.applying.engine import Effects, Outcome, apply
+from provision.documents import dump_json
+from provision.inspecting import inspect
+from provision.model.finding import BlockedError, CheckFailed, Finding, LockError, Remedy, UsageError
+from provision.model.lock import Lock
+from provision.model.machine import Machine
+from provision.model.plan import Plan
+from provision.model.receipt import Receipt
+from provision.model.state import EnvState, Layout
+from provision.pipeline.locks import Locked, lock_pair, read_lock_file, stale_because, targets_of
+from provision.pipeline.places import find_environment, holding, make_whole
+from provision.pipeline.profiles import Source, find_lock, read
+from provision.pipeline.session import Session, environment_path
+from provision.planning import Request, interpreter_for, plan
+from provision.resolving import python_choices, pythons
+from provision.verifying import demand, jobs
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options:
+    """What the command line says beside the profile."""
+
+    environment: str | None = None
+    device: str | None = None
+    python: str | None = None
+    locked: bool = False
+    yes: bool = False
+    reinstall: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Prepared:
+    """A profile with the lock that this machine takes, the plan for it, and what was read on the way."""
+
+    source: Source
+    lock: Lock
+    lock_path: Path
+    plan: Plan
+    state: EnvState
+    machine: Machine
+    request: Request
+    relocked: Locked | None = None
+    inputs: dict[str, str] = field(default_factory=dict)
+
+
+def prepare(reference: str, session: Session, options: Options) -> Prepared:
+    """Profile -> lock (made if need be) -> plan. Changes nothing but, where needed, the lock file."""
+    source = read(reference, session.folder)
+    target = _target(source, session)
+    python = _choose_python(source, session, target, options)
+    made, digest, path, relocked = _lock_for(source, session, target, python, options)
+    state = inspect(session.files, environment_path(session, made.path, options.environment))
+    request = _request(made, session, options)
+    return Prepared(
+        source=source,
+        lock=made,
+        lock_path=path,
+        plan=plan(made, digest, state, session.machine, request),
+        state=state,
+        machine=session.machine,
+        request=request,
+        relocked=relocked,
+        inputs=_inputs(source, path),
+    )
+
+
+def _target(source: Source, session: Session) -> str:
+    """This machine's target if the profile has it; else its first one, whose plan then says why it is blocked."""
+    targets = targets_of(source.profile, session)
+    host = session.host_target()
+    return host if host in targets else targets[0]
+
+
+def _choose_python(source: Source, session: Session, target: str, options: Options) -> str:
+    """The newest Python that the stack exists for and this machine has; else the newest that the stack exists for.
+
+    Committed locks are asked first: where they are, no search is needed.
+    """
+    if options.python and Path(options.python).is_absolute():
+        return ".".join(_version_at(options.python, session).split(".")[:2])
+    locked = [p for p in _locked_pythons(source, session, target) if p]
+    known = locked or list(pythons(source.profile, target, session.knowledge))
+    if options.python:
+        known = [p for p in known if p == options.python] or [options.python]
+    if not known:
+        from provision.pipeline.locks import combinations
+
+        combinations(source.profile, session, [target])
+    here = set(_minors(session.machine))
+    ordered = sorted(known, key=lambda p: [int(n) for n in p.split(".")], reverse=True)
+    return next((p for p in ordered if p in here), ordered[0])
+
+
+def _version_at(path: str, session: Session) -> str:
+    found = next((p.version for p in session.machine.pythons if p.path == path), None)
+    if found is None:
+        raise UsageError(
+            Finding("no-such-interpreter", "error", f"{path} is not a Python that was found on this machine.")
+        )
+    return found
+
+
+def _minors(machine: Machine) -> list[str]:
+    return [".".join(p.version.split(".")[:2]) for p in machine.pythons if p.implementation == "cpython"]
+
+
+def _locked_pythons(source: Source, session: Session, target: str) -> list[str]:
+    return [p for p in python_choices(source.profile) if find_lock(source, session.folder, target, p)]
+
+
+def _lock_for(
+    source: Source, session: Session, target: str, python: str, options: Options
+) -> tuple[Lock, str, Path, Locked | None]:
+    """The lock that is there and matches; else a new one, unless `--locked` forbids it."""
+    path = find_lock(source, session.folder, target, python)
+    stale: str | None = "there is none"
+    if path is not None:
+        made, digest = read_lock_file(path)
+        stale = stale_because(made, source.profile, session.knowledge)
+        if stale is None:
+            return made, digest, path, None
+    if options.locked:
+        raise LockError(_no_lock(source, target, python, path, stale or ""))
+    relocked = lock_pair(source, session, target, python)
+    if relocked.lock is None:
+        from provision.model.finding import UnsatisfiableError
+
+        raise UnsatisfiableError(relocked.findings)
+    made, digest = read_lock_file(relocked.path)
+    session.reporter.stage("Locked", f"{target}, Python {python}: {len(made.packages)} packages ({stale})")
+    return made, digest, relocked.path, relocked
+
+
+def _no_lock(source: Source, target: str, python: str, path: Path | None, because: str) -> Finding:
+    what = (
+        f"{path}: {because}"
+        if path
+        else f"{source.profile.name} has no lock for {target} with Python {python}"
+    )
+    return Finding(
+        "lock-stale" if path else "lock-missing",
+        "error",
+        f"{what}; --locked forbids making one.",
+        remedies=(Remedy("Lock and commit the result.", f"provision lock {source.path}"),),
+    )
+
+
+def _request(made: Lock, session: Session, options: Options) -> Request:
+    named = options.python if options.python and Path(options.python).is_absolute() else None
+    fetchable = None
+    if session.machine_file is None and not session.offline and not _has_python(made, session, named):
+        fetchable = _fetchable(made)
+    return Request(
+        device=options.device,
+        present=session.store.present((*made.packages, *made.build)),
+        free=session.files.free(environment_path(session, made.path, options.environment)),
+        fetchable_python=fetchable,
+        offline=session.offline,
+        interpreter=named,
+        reinstall=options.reinstall,
+        jobs=jobs(made),
+        proof_device=demand(made, device=options.device, vendor=made.hardware).device,
+    )
+
+
+def _has_python(made: Lock, session: Session, named: str | None) -> bool:
+    return interpreter_for(made, session.machine, Request(interpreter=named)) is not None
+
+
+def _fetchable(made: Lock) -> str | None:
+    """uv's managed build of the Python that is missing, if uv knows one for this machine."""
+    from provision.world.installing import managed_python
+
+    return managed_python(made.python)
+
+
+def _inputs(source: Source, lock_path: Path) -> dict[str, str]:
+    """The files that the result depends on, with their hashes: what the quick answer of a second apply compares."""
+    from provision.pipeline.quick import file_digest
+
+    chain = [source.path, *_bases(source.path), lock_path]
+    return {str(path.absolute()): file_digest(path) for path in chain}
+
+
+def _bases(path: Path) -> list[Path]:
+    """The profiles that a profile extends, nearest first."""
+    import re
+
+    bases: list[Path] = []
+    while len(bases) < 16:
+        match = re.search(rb"^extends:\s*[\"']?([^\"'#\r\n]+)", path.read_bytes(), re.MULTILINE)
+        if match is None:
+            break
+        path = path.parent / match[1].decode().strip()
+        bases.append(path)
+    return bases
+
+
+def run_apply(reference: str, session: Session, options: Options) -> tuple[Prepared, Outcome]:
+    """Prepare, ask, and carry out. Raises BlockedError when the plan is blocked or another run holds the environment."""
+    prepared = prepare(reference, session, options)
+    if prepared.plan.blockers:
+        raise BlockedError(prepared.plan.blockers)
+    if prepared.plan.steps and prepared.state.kind != "absent" and not options.yes:
+        _ask(prepared, session)
+    return prepared, carry_out(prepared, session, options)
+
+
+def _ask(prepared: Prepared, session: Session) -> None:
+    state = prepared.state
+    number = prepared.plan.generation
+    question = (
+        f"{state.environment} is generation {state.generation}. Build generation {number} and switch to it?"
+    )
+    if not session.confirm(question):
+        raise BlockedError(
+            Finding(
+                "not-confirmed", "error", "Nothing was changed: the change was not confirmed.",
+                remedies=(Remedy("Say yes beforehand.", f"provision apply {prepared.source.path} --yes"),),
+            )
+        )  # fmt: skip
+
+
+def carry_out(prepared: Prepared, session: Session, options: Options) -> Outcome:
+    """mutex -> recover -> look again -> apply."""
+    with holding(session, prepared.plan.environment):
+        state = inspect(session.files, prepared.plan.environment)
+        current = prepared.plan
+        if state.digest != current.state:
+            current = plan(prepared.lock, current.lock, state, prepared.machine, prepared.request)
+        return apply(current, prepared.lock, state, _effects(prepared, session, options))
+
+
+def _effects(prepared: Prepared, session: Session, options: Options) -> Effects:
+    from provision.world.installing import fetch_python
+
+    return Effects(
+        files=session.files,
+        store=session.store,
+        installer=session.installer,
+        reporter=session.reporter,
+        now=session.now,
+        prove=lambda folder, generation: prove(
+            prepared.lock, prepared.plan.lock, folder, generation, session, options
+        ),
+        fetch_python=fetch_python,
+        inputs=prepared.inputs,
+    )
+
+
+def prove(
+    made: Lock,
+    digest: str,
+    folder: str,
+    generation: int,
+    session: Session,
+    options: Options,
+    environment: str | None = None,
+) -> Receipt:
+    """Run the smoke jobs in an environment, judge them, write the receipt."""
+    from provision.verifying import verify
+    from provision.world.installing import interpreter
+    from provision.world.smoke import ProcessSmokeRunner
+
+    layout = Layout(environment or environment_path(session, made.path, options.environment))
+    session.reporter.start("Proving")
+    receipt = verify(
+        made,
+        Path(interpreter(folder)),
+        demand(made, device=options.device, vendor=made.hardware),
+        ProcessSmokeRunner(),
+        session.now,
+        digest=digest,
+        generation=generation,
+        machine=machine_summary(session.machine),
+        heard=session.judged,
+    )
+    session.files.make_folder(str(Path(layout.receipt(generation)).parent))
+    session.files.write(_receipt_place(session, layout, generation), dump_json(receipt))
+    return receipt
+
+
+def _receipt_place(session: Session, layout: Layout, generation: int) -> str:
+    """The apply's receipt is `3.json`; later proofs of the same generation are `3-2.json`, `3-3.json` ..."""
+    first = layout.receipt(generation)
+    number = 1
+    place = first
+    while session.files.stat(place) is not None:
+        number += 1
+        place = first.removesuffix(".json") + f"-{number}.json"
+    return place
+
+
+def machine_summary(machine: Machine) -> dict[str, Any]:
+    """What a receipt says of the machine: no host name, no user, no path."""
+    return {
+        "target": machine.target,
+        "os": machine.os_version,
+        "libc": machine.libc,
+        "cpu": machine.cpu,
+        "drivers": dict(machine.drivers),
+        "devices": [
+            {"vendor": d.vendor, "name": d.name, "capability": d.capability} for d in machine.devices
+        ],
+    }
+
+
+def current_state(session: Session, reference: str | None, environment: str | None) -> EnvState:
+    """The environment that a verb means: the one named, the profile's, or the only one of the folder.
+
+    If a killed run left it half changed, it is made whole first.
+    """
+    path = find_environment(session, reference, environment)
+    make_whole(session, path)
+    return inspect(session.files, path)
+
+
+def made_from(session: Session, state: EnvState) -> tuple[Lock, str]:
+    """The lock that an environment was made from, if the file is still what it was."""
+    record = state.record
+    paths = [Path(p) for p in record.inputs if p.endswith(".lock.yaml")] if record else []
+    for path in paths:
+        if path.is_file():
+            made, digest = read_lock_file(path)
+            if record and digest == record.lock:
+                return made, digest
+    raise LockError(
+        Finding(
+            "lock-missing", "error", f"The lock that {state.environment} was made from is gone or has changed.",
+            remedies=(Remedy("Apply the profile again.", "provision apply PROFILE"),),
+        )
+    )  # fmt: skip
+
+
+def run_verify(reference: str | None, session: Session, options: Options) -> Receipt:
+    """Prove an environment again, as it is now."""
+    state = current_state(session, reference, options.environment)
+    _must_be_ours(state)
+    made, digest = made_from(session, state)
+    layout = Layout(state.environment)
+    assert state.generation is not None
+    folder = layout.generation(state.generation)
+    return prove(made, digest, folder, state.generation, session, options, environment=state.environment)
+
+
+def _must_be_ours(state: EnvState) -> None:
+    if state.kind == "ours":
+        return
+    text = {
+        "absent": f"There is no environment at {state.environment}.",
+        "foreign": f"{state.environment} was not made by provision.",
+        "broken": f"{state.environment} points at generation {state.generation}, which is not there.",
+    }[state.kind]
+    raise CheckFailed(
+        Finding(
+            f"environment-{state.kind}",
+            "error",
+            text,
+            remedies=(Remedy("Make it.", "provision apply PROFILE"),),
+        )
+    )
+
+
+def command_environment(state: EnvState, base: dict[str, str]) -> dict[str, str]:
+    """The variables that a command of `run` sees: the environment first on PATH, the lock's variables set."""
+    _must_be_ours(state)
+    folder = Path(state.environment) / ("Scripts" if os.name == "nt" else "bin")
+    kept = {k: v for k, v in base.items() if k not in ("PYTHONHOME", "CONDA_PREFIX", "CONDA_DEFAULT_ENV")}
+    return {
+        **kept,
+        "PATH": f"{folder}{os.pathsep}{base.get('PATH', '')}",
+        "VIRTUAL_ENV": state.environment,
+        **(state.record.variables if state.record else {}),
+    }

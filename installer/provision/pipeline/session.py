@@ -1,0 +1,145 @@
+"""What one run of the command has: its folder, its options, and the real world, each part made when first needed."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from provision.knowledge import Knowledge
+    from provision.model.finding import Finding
+    from provision.model.machine import Machine
+    from provision.model.receipt import JobResult
+    from provision.ports import Files, Reporter, Store
+    from provision.world.catalog import HostCatalog
+    from provision.world.indexes import IndexConfig
+    from provision.world.installing import UvInstaller
+
+
+class Quiet:
+    """A Reporter that says nothing."""
+
+    def stage(self, title: str, text: str) -> None: ...
+
+    def start(self, title: str, total: int | None = None) -> None: ...
+
+    def advance(self, done: int) -> None: ...
+
+    def note(self, finding: Finding) -> None: ...
+
+
+@dataclass(kw_only=True)
+class Session:
+    """One run. Nothing is read before it is asked for, so that quick verbs stay quick."""
+
+    folder: Path = field(default_factory=Path.cwd)
+    offline: bool = False
+    reporter: Reporter = field(default_factory=Quiet)
+    machine_file: Path | None = None
+    #: Called with a question; True means yes.
+    confirm: Callable[[str], bool] = lambda question: False
+    #: Told of each smoke job as soon as it is judged.
+    judged: Callable[[JobResult], None] = lambda result: None
+
+    @cached_property
+    def files(self) -> Files:
+        from provision.world.files import HostFiles
+
+        return HostFiles()
+
+    @cached_property
+    def cache(self) -> Path:
+        """provision's own cache: PROVISION_CACHE, else the user's cache folder."""
+        if named := os.environ.get("PROVISION_CACHE"):
+            return Path(named).expanduser().absolute()
+        from platformdirs import user_cache_path
+
+        return user_cache_path("provision", appauthor=False)
+
+    @cached_property
+    def knowledge(self) -> Knowledge:
+        from provision.knowledge import load_knowledge
+
+        return load_knowledge()
+
+    @cached_property
+    def indexes(self) -> IndexConfig:
+        from provision.world.indexes import read_configuration
+        from provision.world.reader import HostReader
+
+        return read_configuration(os.environ, HostReader())
+
+    @cached_property
+    def detected(self) -> tuple[Machine, tuple[Finding, ...]]:
+        """The machine: read here, or the one of `--machine FILE`."""
+        if self.machine_file is not None:
+            from provision.documents import read_machine
+
+            return read_machine(self.machine_file.read_text(encoding="utf-8"), str(self.machine_file)), ()
+        from provision.detecting import detect
+        from provision.world.interpreters import HostInterpreters
+        from provision.world.reader import HostReader
+
+        return detect(HostReader(), interpreters=HostInterpreters(self.cache / "interpreters.json"))
+
+    @property
+    def machine(self) -> Machine:
+        return self.detected[0]
+
+    def host_target(self) -> str:
+        if self.machine_file is not None:
+            return self.machine.target
+        from provision.world.reader import this_host
+
+        host = this_host()
+        return f"{host.os}-{host.arch}"
+
+    @cached_property
+    def catalog(self) -> HostCatalog:
+        from provision.world.catalog import HostCatalog
+
+        return HostCatalog(self.indexes, self.cache, offline=self.offline, interpreters=self.interpreters)
+
+    @cached_property
+    def interpreters(self) -> dict[str, str]:
+        """`major.minor` -> an interpreter of this machine (not of a machine file), the newest patch release."""
+        from provision.world.interpreters import HostInterpreters
+
+        found = sorted(
+            HostInterpreters(self.cache / "interpreters.json").find(),
+            key=lambda p: [int(n) for n in p.version.split(".") if n.isdigit()],
+        )
+        return {".".join(p.version.split(".")[:2]): p.path for p in found if p.implementation == "cpython"}
+
+    @cached_property
+    def store(self) -> Store:
+        from provision.world.supply import HostSupply
+
+        return HostSupply(self.indexes, self.cache, self.catalog, offline=self.offline)
+
+    @cached_property
+    def installer(self) -> UvInstaller:
+        from provision.world.installing import UvInstaller
+
+        return UvInstaller(self.cache, os.environ.get("UV_LINK_MODE"))
+
+    def now(self) -> str:
+        from datetime import datetime, timezone
+
+        return datetime.now(timezone.utc).isoformat(timespec="seconds").replace("+00:00", "Z")
+
+
+def environment_path(session: Session, lock_path: str, override: str | None) -> str:
+    """Absolute path of the environment, its parents' links resolved, the environment's own link not."""
+    path = (session.folder / (override or lock_path)).absolute()
+    return str(path.parent.resolve() / path.name)
+
+
+def as_json(value: Any) -> Any:
+    from provision.documents import to_json
+
+    return to_json(value)

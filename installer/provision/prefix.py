@@ -1,0 +1,67 @@
+"""Reading an environment's folder: where its packages stand, what is noted of it, its quick digest.
+
+Level 1, beside the ports: inspecting and applying both need it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from pathlib import PurePath
+from typing import TYPE_CHECKING
+
+from provision.model.state import Layout, Record
+
+if TYPE_CHECKING:
+    from provision.ports import Files
+
+
+def read_record(files: Files, layout: Layout, number: int) -> Record | None:
+    """What was noted when a generation was made; None if there is no (readable) note."""
+    text = files.read_text(layout.record(number))
+    try:
+        return Record(**json.loads(text)) if text else None
+    except (ValueError, TypeError):
+        return None
+
+
+def generation_numbers(files: Files, layout: Layout) -> tuple[int, ...]:
+    """The numbers of the generations that are there, in order."""
+    return tuple(sorted(int(n) for n in files.listdir(layout.generations) if is_number(n)))
+
+
+def is_number(name: str) -> bool:
+    """True for the one spelling that a generation's number has as a name."""
+    return name.isascii() and name.isdecimal() and str(int(name)) == name
+
+
+def site_packages(files: Files, prefix: str) -> str | None:
+    """The folder of installed packages in an environment, or None if it has none."""
+    windows = PurePath(prefix) / "Lib" / "site-packages"
+    if files.stat(str(windows)):
+        return str(windows)
+    library = PurePath(prefix) / "lib"
+    for name in files.listdir(str(library)):
+        candidate = str(library / name / "site-packages")
+        if name.startswith("python") and files.stat(candidate):
+            return candidate
+    return None
+
+
+def snapshot(files: Files, prefix: str) -> str:
+    """A digest of which packages are installed: changes when one is added, removed, replaced or broken.
+
+    It looks at the top level of site-packages and at each RECORD's size and time, not at every file
+    (`verify --files` does).
+    """
+    folder = site_packages(files, prefix)
+    if folder is None:
+        return ""
+    lines = []
+    for name in files.listdir(folder):
+        if name.endswith((".dist-info", ".egg-info")):
+            record = files.stat(str(PurePath(folder) / name / "RECORD"))
+            lines.append(f"{name} {record.size if record else None} {record.mtime_ns if record else None}")
+        elif name != "__pycache__":
+            lines.append(name)
+    return hashlib.sha256("\n".join(lines).encode()).hexdigest()

@@ -1,0 +1,203 @@
+"""A coherent combination of builds -> the stack: choices with reasons, patches, needs, notes, what must be absent."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from provision.knowledge import Build, CompanionRow, Knowledge, RuleRow
+from provision.knowledge.rules import applies
+from provision.model.finding import Severity
+from provision.model.lock import PYPI
+from provision.model.profile import Index, Profile
+from provision.model.stack import Choice, Need, Note, Patch, Rejected, Stack
+from provision.resolving.candidates import line_version
+from provision.resolving.closure import patches_of, variables_of
+from provision.resolving.confidence import confidence
+from provision.resolving.facts import build_facts, named, stack_facts
+from provision.resolving.wanted import Wanted
+
+#: Needs that only one operating system has.
+_ONLY_ON = {"glibc": "linux", "on-linux": "linux", "msvc": "windows", "os": "windows"}
+
+
+_SEVERITIES: dict[str, Severity] = {"warn": "warning", "note": "note"}
+
+
+def assemble(
+    profile: Profile, ask: Wanted, combo: Sequence[Build], lost: Sequence[Rejected], knowledge: Knowledge
+) -> Stack:
+    pins = [(b.distribution, b.version) for b in combo]
+    requirements = tuple(r for b in combo for r in (b.requirement, *b.requires))
+    rules = tuple(_speaking(combo, profile, ask, knowledge))
+    return Stack(
+        profile=profile.name,
+        target=ask.target,
+        python=ask.python,
+        choices=tuple(_choices(ask, combo)),
+        requirements=(*requirements, *profile.packages),
+        indexes=(*profile.indexes, *_indexes(profile, combo, knowledge)),
+        patches=_merged((*patches_of(pins, ask.python, ask.target, knowledge), *_required(rules))),
+        needs=tuple(_needs(profile, combo, knowledge)),
+        notes=tuple(_note(rule) for rule in rules if rule.then in ("warn", "note")),
+        absent=tuple(sorted({*profile.absent, *_absent(combo, requirements, knowledge)})),
+        variables=_variables(combo, pins, ask, rules, knowledge),
+        rejected=tuple(lost),
+    )
+
+
+def _indexes(profile: Profile, combo: Sequence[Build], knowledge: Knowledge) -> Iterator[Index]:
+    """Named indexes that the chosen builds come from and the profile does not name."""
+    have = {index.name for index in profile.indexes}
+    for name in sorted({b.index for b in combo} - have - {PYPI}):
+        url = knowledge.index_url(name)
+        if url is not None:
+            leaders = sorted({b.distribution for b in combo if b.index == name})
+            rows = [row for row in knowledge.rows(CompanionRow) if row.leader in leaders and row.same_index]
+            yield Index(name=name, url=url, packages=(*leaders, *sorted({row.package for row in rows})))
+
+
+def _speaking(
+    combo: Sequence[Build], profile: Profile, ask: Wanted, knowledge: Knowledge
+) -> Iterator[RuleRow]:
+    """Rules that say something about the stack without rejecting it."""
+    together = stack_facts(combo, profile)
+    facts = [{**build_facts(b, ask, profile), **together} for b in combo]
+    for rule in knowledge.rules():
+        if rule.then != "reject" and "lint" not in rule.when and any(applies(rule, one) for one in facts):
+            yield rule
+
+
+def _note(rule: RuleRow) -> Note:
+    severity = _SEVERITIES.get(rule.then, "note")
+    return Note(
+        severity=severity, because=rule.because, rule=rule.id, source=rule.source, instead=rule.instead
+    )
+
+
+def _required(rules: Sequence[RuleRow]) -> Iterator[Patch]:
+    """Requirements that a rule adds, and ranges that it prefers for packages that are there."""
+    for rule in rules:
+        for requirement in rule.require:
+            yield Patch(
+                requirement=requirement, kind="add", because=rule.because, rule=rule.id, source=rule.source
+            )
+        for name, wanted in dict(rule.prefer.get("packages", {})).items():
+            text = f"{name}{wanted}" if wanted[:1] in "<>=!~" else f"{name}=={wanted}"
+            yield Patch(requirement=text, because=rule.because, rule=rule.id, source=rule.source)
+
+
+def _merged(patches: Sequence[Patch]) -> tuple[Patch, ...]:
+    by_requirement = {p.requirement: p for p in reversed(patches)}
+    return tuple(by_requirement[key] for key in sorted(by_requirement))
+
+
+def _variables(
+    combo: Sequence[Build],
+    pins: Sequence[tuple[str, str]],
+    ask: Wanted,
+    rules: Sequence[RuleRow],
+    knowledge: Knowledge,
+) -> dict[str, str]:
+    found = dict(variables_of(pins, ask.python, ask.target, knowledge))
+    for build in combo:
+        found.update(build.environment)
+    for rule in rules:
+        if rule.then == "require":
+            found.update(rule.environment)
+    return dict(sorted(found.items()))
+
+
+def _choices(ask: Wanted, combo: Sequence[Build]) -> Iterator[Choice]:
+    yield Choice(
+        axis="python", value=ask.python, because="the profile admits it and every framework has wheels for it"
+    )
+    for build in combo:
+        yield Choice(
+            axis=build.framework,
+            value=build.requirement,
+            confidence=confidence(build, ask.runtime_version),
+            because=_because(build, ask),
+            rule=build.row,
+            source=build.tested.source if build.tested else build.source,
+        )
+    yield from _runtime_choices(ask, [b for b in combo if b.runtime.kind == ask.runtime != "cpu"])
+
+
+def _runtime_choices(ask: Wanted, used: Sequence[Build]) -> Iterator[Choice]:
+    """The runtime and cuDNN that will really be there: what a build brings along counts before what one was made with."""
+    bringing = [b for b in used if b.libraries in ("bundled", "wheels")] or list(used)
+    for kind, version in sorted({(b.runtime.kind, runtime_version(b, ask)) for b in bringing}):
+        yield Choice(axis=kind, value=version, because=_RUNTIME_BECAUSE[bringing[0].libraries])
+    for cudnn in sorted({b.cudnn for b in bringing if b.cudnn}):
+        yield Choice(axis="cudnn", value=cudnn, because=_RUNTIME_BECAUSE[bringing[0].libraries])
+
+
+_RUNTIME_BECAUSE = {
+    "bundled": "it comes inside the wheel",
+    "wheels": "its wheels come with the framework",
+    "system": "the line that the build opens its libraries of",
+    "none": "what the build is made for",
+}
+
+
+def runtime_version(build: Build, ask: Wanted) -> str:
+    """The version used: the one asked for where the build can use it, else the one it was made with."""
+    return line_version(build, ask.runtime_version) or build.runtime.version
+
+
+def _because(build: Build, ask: Wanted) -> str:
+    if build.runtime.kind != ask.runtime:
+        return f"a {build.runtime.kind} {build.runtime.version} build, which trains on the CPU where there is no card"
+    if not build.row:
+        return "the profile pins it; knowledge does not hold this release yet"
+    if build.tested is None:
+        return "newest build that fits the profile"
+    cudnn = f", cuDNN {build.tested.cudnn}" if build.tested.cudnn else ""
+    used = runtime_version(build, ask)
+    if confidence(build, ask.runtime_version) != "tested":
+        return f"CUDA {used} is compatible by NVIDIA's rule; its maker tested it with {build.tested.runtime}{cudnn}"
+    return f"its maker tested it with {build.runtime.kind} {build.tested.runtime}{cudnn}"
+
+
+def _needs(profile: Profile, combo: Sequence[Build], knowledge: Knowledge) -> Iterator[Need]:
+    seen: set[tuple[str, str]] = set()
+    for need in (*_build_needs(combo), *_runtime_needs(profile, combo, knowledge)):
+        if (need.what, need.value) not in seen:
+            seen.add((need.what, need.value))
+            yield need
+
+
+def _build_needs(combo: Sequence[Build]) -> Iterator[Need]:
+    for build in combo:
+        stated = {**build.needs, **({"glibc": f">={build.glibc}"} if build.glibc else {})}
+        for what, value in stated.items():
+            if build.target.startswith(_ONLY_ON.get(what, "")):
+                yield Need(
+                    what=what, value=value, because=f"{build.distribution} {build.version}", rule=build.row
+                )
+
+
+def _runtime_needs(profile: Profile, combo: Sequence[Build], knowledge: Knowledge) -> Iterator[Need]:
+    """Driver floor and device of the accelerator runtime; the profile may raise the floor."""
+    vendor = profile.hardware.vendor
+    if vendor == "cpu":
+        return
+    yield Need(what="device", value=vendor, because="the profile's hardware")
+    if profile.hardware.driver:
+        yield Need(what=f"driver.{vendor}", value=profile.hardware.driver, because="the profile asks for it")
+    for build in combo:
+        row = knowledge.runtime(build.runtime.kind, build.runtime.version)
+        floor = row.driver_floor.get(build.target.split("-")[0]) if row else None
+        if row and floor:
+            because = f"{build.runtime.kind} {build.runtime.version}"
+            yield Need(what=f"driver.{vendor}", value=f">={floor}", because=because, rule=row.id)
+
+
+def _absent(combo: Sequence[Build], requirements: Sequence[str], knowledge: Knowledge) -> set[str]:
+    """Members of the chosen distributions' families that must not be there: they write the same files."""
+    out: set[str] = set()
+    for name in {b.distribution for b in combo}:
+        for family in knowledge.families_of(name):
+            partners = {member for pair in family.pairs if name in pair for member in pair}
+            out |= set(family.members) - partners - {name}
+    return out - {named(r)[0] for r in requirements}

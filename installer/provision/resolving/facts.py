@@ -1,0 +1,85 @@
+"""What the rules of the knowledge base may ask of a candidate: one build, and the stack that it would stand in.
+
+The names are those of the header of knowledge/rules.yaml. What is not known is left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from packaging.requirements import InvalidRequirement, Requirement
+from packaging.specifiers import InvalidSpecifier, SpecifierSet
+from packaging.utils import canonicalize_name
+
+from provision.knowledge import Build
+from provision.model.gpucode import code_for
+from provision.model.profile import Profile
+from provision.resolving.wanted import Wanted
+
+#: Facts that only a whole stack has: rules about them are held against combinations, not against single builds.
+STACK_FACTS = ("frameworks", "packages", "extras-of")
+
+
+def build_facts(build: Build, ask: Wanted, profile: Profile) -> dict[str, Any]:
+    """Facts of one build for this profile, target and Python."""
+    capability = lowest(profile.hardware.compute_capability)
+    facts: dict[str, Any] = {
+        "framework": build.framework,
+        "version": build.version,
+        "distribution": build.distribution,
+        "extras": build.extras,
+        "local": build.local,
+        "index": build.index,
+        "target": ask.target,
+        "python": ask.python,
+        "runtime": build.runtime.kind,
+        "runtime-version": build.runtime.version or None,
+        "cudnn": build.cudnn or None,
+        "vendor": profile.hardware.vendor,
+        "capability": capability,
+        "architecture": profile.hardware.architecture,
+        "driver": lowest(profile.hardware.driver),
+        "libc": lowest(profile.hardware.libc),
+        "manager": profile.environment.manager,
+    }
+    if capability and build.runtime.kind == "cuda":
+        facts["gpu-code"] = code_for(build.architectures, build.ptx, capability)
+    return {name: value for name, value in facts.items() if value is not None}
+
+
+def stack_facts(builds: Sequence[Build], profile: Profile) -> dict[str, Any]:
+    """Facts of a whole combination."""
+    packages = {b.distribution: b.version for b in builds}
+    for text in (*(r for b in builds for r in b.requires), *profile.packages):
+        name, version = named(text)
+        packages.setdefault(name, version)
+    return {
+        "frameworks": {b.framework: b.version for b in builds},
+        "packages": packages,
+        "extras-of": {b.framework: list(b.extras) for b in builds},
+    }
+
+
+def named(requirement: str) -> tuple[str, str]:
+    """(name, version) that a requirement pins; `*` where it pins none."""
+    try:
+        parsed = Requirement(requirement)
+    except InvalidRequirement:
+        return requirement, "*"
+    pins = [
+        s.version for s in parsed.specifier if s.operator in ("==", "===") and not s.version.endswith(".*")
+    ]
+    return canonicalize_name(parsed.name), pins[0] if pins else "*"
+
+
+def lowest(specifiers: str | None) -> str | None:
+    """The smallest version that a range states: `>=5.0` and `==5.0.*` mean 5.0. None where it has no floor."""
+    if not specifiers:
+        return None
+    try:
+        parts = SpecifierSet(specifiers)
+    except InvalidSpecifier:
+        return specifiers
+    floors = [s.version.removesuffix(".*") for s in parts if s.operator in (">=", "==", "~=", "===")]
+    return min(floors, default=None)

@@ -1,0 +1,142 @@
+"""No stack is left -> findings: the fact, its source, the ways out. The reasons are those of the search itself."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+from packaging.version import Version
+
+from provision.knowledge import Build, Knowledge
+from provision.model.finding import Evidence, Finding, Remedy
+from provision.model.profile import Profile
+from provision.model.stack import Rejected
+from provision.resolving.candidates import TESTS, Pool, asked_for, build_rules, by_rules, by_tests, versions
+from provision.resolving.facts import build_facts
+from provision.resolving.wanted import Wanted
+
+_ORDER = {rule: number for number, rule in enumerate(TESTS)}
+#: Tests that fail because nobody made such a wheel.
+_ABSENT = ("target", "python", "runtime-version")
+
+
+def refusal(
+    ask: Wanted, profile: Profile, pools: Sequence[Pool], clashes: Sequence[Rejected], knowledge: Knowledge
+) -> tuple[Finding, ...]:
+    """One finding for each framework that has no build left, or one for why the best pair cannot stand together."""
+    empty = [one for one in pools if not one.kept]
+    if empty:
+        return tuple(_nothing_left(one, ask, profile, knowledge) for one in empty)
+    if clashes:
+        return (_incoherent(ask, clashes[0]),)
+    return (
+        Finding("no-stack", "error", f"Every stack for {ask.target} with Python {ask.python} was refused."),
+    )
+
+
+def _nothing_left(one: Pool, ask: Wanted, profile: Profile, knowledge: Knowledge) -> Finding:
+    """The build that came furthest says why: it failed a rule of the knowledge base, or the last of the tests."""
+    framework = ask.frameworks[one.framework]
+    named = [(build, r) for build, r in one.lost if asked_for(build, framework)]
+    closest = _by_knowledge(named, ask, profile, knowledge) or max(
+        (r for _, r in named), key=_distance, default=None
+    )
+    asked = f"{one.framework} {framework.version}"
+    summary = f"No build of {asked} fits {ask.target} with Python {ask.python} and {ask.runtime}."
+    if closest is None:
+        known = versions(knowledge.builds(one.framework))
+        detail = f"Known versions: {known[0]} to {known[-1]}." if known else "No build of it is known."
+        return Finding(
+            "no-build",
+            "error",
+            summary,
+            detail=detail,
+            remedies=tuple(_ways_out(one, ask, profile, knowledge)),
+        )
+    return Finding(
+        closest.code or "no-build",
+        "error",
+        summary,
+        detail=f"{closest.value}: {closest.because}.",
+        evidence=(Evidence(closest.source or "knowledge", f"rule {closest.rule}"),),
+        remedies=(*(Remedy(way) for way in closest.instead), *_ways_out(one, ask, profile, knowledge)),
+    )
+
+
+def _by_knowledge(
+    named: Sequence[tuple[Build, Rejected]], ask: Wanted, profile: Profile, knowledge: Knowledge
+) -> Rejected | None:
+    """A row of the knowledge base that speaks of what is asked for: it knows why no such wheel was ever made."""
+    rules = build_rules(knowledge)
+    for build, rejected in sorted(named, key=lambda pair: _distance(pair[1]), reverse=True):
+        if rejected.rule not in TESTS:
+            return rejected
+        if rejected.rule in _ABSENT and (said := by_rules(build, build_facts(build, ask, profile), rules)):
+            return replace(said, value=f"{build.requirement} on {ask.target} with Python {ask.python}")
+    return None
+
+
+def nearness(pools: Sequence[Pool], ask: Wanted) -> tuple[int, int]:
+    """How near the builds asked for came, for the framework that fell first: tests passed, then tests failed in all."""
+    empty = [one for one in pools if not one.kept]
+    return min((_nearest(one, ask) for one in empty), default=(len(_ORDER) + 1, 0))
+
+
+def _nearest(one: Pool, ask: Wanted) -> tuple[int, int]:
+    framework = replace(ask.frameworks[one.framework], version="*")
+    named = [(build, r) for build, r in one.lost if asked_for(build, ask.frameworks[one.framework])]
+    return max(
+        (
+            (_distance(r), -sum(1 for test in TESTS.values() if test(build, framework, ask)))
+            for build, r in named
+        ),
+        default=(-1, 0),
+    )
+
+
+def _distance(rejected: Rejected) -> int:
+    """How far a build came: rules are asked after all tests."""
+    return _ORDER.get(rejected.rule, len(_ORDER))
+
+
+def _ways_out(one: Pool, ask: Wanted, profile: Profile, knowledge: Knowledge) -> Iterator[Remedy]:
+    fitting = [
+        b for b in knowledge.builds(one.framework) if b.target == ask.target and b.runtime.kind == ask.runtime
+    ]
+    asked = [b for b in fitting if asked_for(b, ask.frameworks[one.framework])]
+    rejected = {id(build): r.rule for build, r in one.lost}
+    other = sorted({p for b in asked if rejected.get(id(b)) == "python" for p in b.pythons}, key=Version)
+    if other:
+        yield Remedy(f'Use Python {", ".join(other)} (python: "{other[-1]}" in the profile).')
+    here = [
+        b for b in fitting if rejected.get(id(b)) == "version" and _fits_otherwise(b, ask, profile, knowledge)
+    ]
+    if here:
+        yield Remedy(f"{_best(here).requirement} is the newest that fits this target and Python.")
+
+
+def _fits_otherwise(build: Build, ask: Wanted, profile: Profile, knowledge: Knowledge) -> bool:
+    """Whether nothing but the version asked for speaks against a build."""
+    free = replace(ask.frameworks[build.framework], version="*")
+    facts = build_facts(build, ask, profile)
+    return by_tests(build, free, ask) is None and by_rules(build, facts, build_rules(knowledge)) is None
+
+
+def _best(builds: Sequence[Build]) -> Build:
+    return max(builds, key=lambda b: Version(b.version))
+
+
+def _incoherent(ask: Wanted, rejected: Rejected) -> Finding:
+    names = " and ".join(ask.frameworks)
+    ways = [Remedy(way) for way in rejected.instead] or [
+        Remedy("Make two profiles with one framework each: two environments."),
+        Remedy("Take TensorFlow's CPU build (tensorflow-cpu) beside the GPU build of torch."),
+    ]
+    return Finding(
+        rejected.code or "no-coherent-stack",
+        "error",
+        f"{names} cannot share one environment on {ask.target} with Python {ask.python}: {rejected.because}.",
+        detail=rejected.value,
+        evidence=(Evidence(rejected.source or "knowledge", f"rule {rejected.rule}"),),
+        remedies=tuple(ways),
+    )

@@ -1,0 +1,1 @@
+"""Real files, processes, network, clock: the only effects. Implements the ports; imports no stage."""

@@ -1,0 +1,140 @@
+"""The real Catalog: closures through uv, pages through HTTP, with the machine's own index configuration."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING
+from urllib.parse import unquote, urlsplit
+
+from packaging.utils import InvalidWheelFilename, canonicalize_name, parse_wheel_filename
+
+from provision.model.lock import PYPI
+from provision.model.profile import Index
+from provision.ports import CatalogFailure, ClosedPackage, ClosureRequest, Release
+from provision.world.indexes import IndexConfig
+from provision.world.uv import Place, UvResolver
+
+if TYPE_CHECKING:
+    from provision.world.pages import IndexClient
+
+
+class HostCatalog:
+    """Implements ports.Catalog.
+
+    A named index is looked for in this order: where this machine maps it; a folder of files that pip's
+    configuration names and that holds the very build (its local version is the index's own, `+cpu`); where the
+    profile says.
+    """
+
+    def __init__(
+        self,
+        config: IndexConfig,
+        cache: Path,
+        offline: bool = False,
+        interpreters: Mapping[str, str] | None = None,
+    ) -> None:
+        self._config = config
+        self._cache = cache
+        self._offline = offline
+        self._interpreters = dict(interpreters or {})
+
+    def close(self, request: ClosureRequest) -> tuple[ClosedPackage, ...] | CatalogFailure:
+        places = {i.name: place for i in request.indexes if (place := self.place(i)) is not None}
+        if self._config.default_url:
+            places[PYPI] = Place(url=self._config.default_url)
+        resolver = UvResolver(places=places, offline=self._offline, interpreters=self._interpreters)
+        return resolver.close(request)
+
+    def place(self, index: Index) -> Place | None:
+        """Where a named index is on this machine, or None for where the profile says."""
+        mapped = self._config.named(index.name)
+        if mapped is not None:
+            return _mapped_place(mapped)
+        local = _local_version(index.url)
+        for folder in self._config.find_links:
+            path = _folder(folder)
+            if path is not None and local and _holds(path, index.packages, local):
+                return Place(url=path.as_uri(), flat=True)
+        return None
+
+    def releases(self, project: str, index: Index | None = None) -> tuple[Release, ...] | None:
+        url = None
+        if index is not None:
+            place = self.place(index)
+            url = place.url if place else index.url
+        files = self._pages.project(canonicalize_name(project), url)
+        if files is None:
+            return None
+        return tuple(
+            Release(
+                version=v,
+                file=f.name,
+                yanked=f.yanked,
+                requires_python=f.requires_python,
+                uploaded=f.uploaded,
+            )
+            for f in files
+            if (v := version_of(f.name)) is not None
+        )
+
+    def build_requires(self, package: ClosedPackage) -> tuple[str, ...]:
+        from provision.world.fetching import Fetcher
+        from provision.world.sdists import build_requires
+
+        return build_requires(package, Fetcher(cache=self._cache, config=self._config, offline=self._offline))
+
+    @cached_property
+    def _pages(self) -> IndexClient:
+        from provision.world.pages import IndexClient
+
+        return IndexClient(self._config, cache=self._cache, offline=self._offline)
+
+
+def _mapped_place(mapped: str) -> Place:
+    if "://" in mapped:
+        return Place(url=mapped)
+    path = Path(mapped).expanduser().absolute()
+    return Place(url=path.as_uri(), flat=is_flat(path))
+
+
+def is_flat(path: Path) -> bool:
+    """A folder of files, not of projects."""
+    return any(path.glob("*.whl"))
+
+
+def _local_version(url: str) -> str:
+    """What the builds of a PyTorch-style index carry: `.../whl/cpu` -> `cpu`."""
+    return urlsplit(url).path.rstrip("/").rsplit("/", 1)[-1]
+
+
+def _folder(place: str) -> Path | None:
+    path = Path(unquote(urlsplit(place).path)) if place.startswith("file:") else Path(place)
+    return path if path.is_dir() else None
+
+
+def _holds(folder: Path, packages: Sequence[str], local: str) -> bool:
+    """True if the folder has a build of one of these packages with that local version."""
+    wanted = {canonicalize_name(name) for name in packages}
+    for path in folder.glob("*.whl"):
+        try:
+            name, version, _, _ = parse_wheel_filename(path.name)
+        except InvalidWheelFilename:
+            continue
+        if name in wanted and version.local == local:
+            return True
+    return False
+
+
+def version_of(filename: str) -> str | None:
+    """The version in a distribution's file name; None for a file that is none."""
+    from packaging.utils import InvalidSdistFilename, parse_sdist_filename
+    from packaging.version import InvalidVersion
+
+    try:
+        if filename.endswith(".whl"):
+            return str(parse_wheel_filename(filename)[1])
+        return str(parse_sdist_filename(filename)[1])
+    except (InvalidWheelFilename, InvalidSdistFilename, InvalidVersion):
+        return None

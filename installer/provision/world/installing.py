@@ -1,0 +1,184 @@
+"""uv as the installer: environments, wheels from sources, exact installs without an index."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import tempfile
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from provision.model.finding import ApplyError, Evidence, Finding, Remedy
+from provision.model.lock import PYPI
+from provision.ports import LocalFile
+from provision.world import uv
+
+
+class UvInstaller:
+    """Implements ports.Installer. `cache` is provision's own cache folder.
+
+    Wheels are shown to uv in one flat folder per index that never moves, so that uv recognises what it has
+    unpacked before and a warm install costs links only.
+    """
+
+    def __init__(self, cache: Path, link_mode: str | None = None) -> None:
+        self._cache = cache
+        self._link_mode = link_mode
+
+    def create(self, environment: str, python: str, prompt: str, pip: bool) -> None:
+        command = ["venv", "--quiet", "--no-project", "--python", python, "--prompt", prompt]
+        _checked(
+            [*command, *(["--seed"] if pip else []), environment],
+            "environment",
+            "The environment cannot be made",
+        )
+
+    def build(self, sdist: LocalFile, python: str, tools: Sequence[LocalFile]) -> LocalFile:
+        """Built once per source, interpreter version and set of tools, then kept."""
+        key = hashlib.sha256(
+            "\n".join([python_tag(python), *sorted(t.artifact.sha256 for t in tools)]).encode()
+        )
+        out = self._cache / "built" / sdist.artifact.sha256 / key.hexdigest()[:16]
+        if not (done := list(out.glob("*.whl"))):
+            with tempfile.TemporaryDirectory(prefix="provision-build-") as folder:
+                self._build_in(Path(folder), sdist, python, tools, out)
+            done = list(out.glob("*.whl"))
+        wheel = done[0]
+        digest = hashlib.sha256(wheel.read_bytes()).hexdigest()
+        return LocalFile(replace(sdist.artifact, file=wheel.name, sha256=digest, kind="wheel"), str(wheel))
+
+    def _build_in(
+        self, folder: Path, sdist: LocalFile, python: str, tools: Sequence[LocalFile], out: Path
+    ) -> None:
+        constraints = folder / "constraints.txt"
+        constraints.write_text(requirements(tools), encoding="utf-8")
+        command = ["build", "--wheel", "--quiet", "--no-config", "--python", python, "--no-index"]
+        command += [flag for place in self._shown(tools) for flag in ("--find-links", place)]
+        command += [
+            "--build-constraint",
+            str(constraints),
+            "--require-hashes",
+            "--out-dir",
+            str(folder / "out"),
+            sdist.path,
+        ]
+        _checked(command, "build", f"{sdist.artifact.file} cannot be built into a wheel")
+        out.parent.mkdir(parents=True, exist_ok=True)
+        built = next((folder / "out").glob("*.whl"))
+        out.mkdir(exist_ok=True)
+        temporary = out / f".{os.getpid()}.part"
+        temporary.write_bytes(built.read_bytes())
+        temporary.replace(out / built.name)
+
+    def install(self, environment: str, wheels: Sequence[LocalFile]) -> None:
+        with tempfile.TemporaryDirectory(prefix="provision-install-") as folder:
+            listed = Path(folder, "requirements.txt")
+            listed.write_text(requirements(wheels), encoding="utf-8")
+            command = [
+                "pip",
+                "install",
+                "--quiet",
+                "--no-config",
+                "--python",
+                interpreter(environment),
+                "--no-deps",
+            ]
+            command += ["--no-index", "--require-hashes", "--requirement", str(listed), "--no-build"]
+            command += [flag for place in self._shown(wheels) for flag in ("--find-links", place)]
+            if self._link_mode:
+                command += ["--link-mode", self._link_mode]
+            _checked(command, "install", "The packages cannot be installed")
+
+    def _shown(self, files: Sequence[LocalFile]) -> list[str]:
+        return sorted({str(self._show(file)) for file in files})
+
+    def _show(self, file: LocalFile) -> Path:
+        """A link to the file in the flat folder of its index; two files of one name get folders of their own."""
+        name = file.artifact.index or PYPI
+        for folder in (
+            self._cache / "flat" / name,
+            self._cache / "flat" / f"{name}-{file.artifact.sha256[:12]}",
+        ):
+            folder.mkdir(parents=True, exist_ok=True)
+            link = folder / file.artifact.file
+            if _same(link, Path(file.path)) or _link(Path(file.path), link):
+                return folder
+        return Path(file.path).parent
+
+
+def _same(link: Path, file: Path) -> bool:
+    try:
+        return link.samefile(file)
+    except OSError:
+        return False
+
+
+def _link(file: Path, link: Path) -> bool:
+    """Show `file` at `link`; False if another file has that name. A dead link is replaced."""
+    if link.exists():
+        return False
+    link.unlink(missing_ok=True)
+    try:
+        link.hardlink_to(file)
+    except FileExistsError:
+        return _same(link, file)
+    except OSError:
+        link.symlink_to(file)
+    return True
+
+
+def interpreter(environment: str) -> str:
+    windows = Path(environment, "Scripts", "python.exe")
+    return str(windows if windows.exists() else Path(environment, "bin", "python"))
+
+
+def python_tag(python: str) -> str:
+    """Version and build of an interpreter, to tell builds apart. The real file behind the link names both."""
+    return str(Path(python).resolve())
+
+
+def requirements(files: Sequence[LocalFile]) -> str:
+    return "".join(
+        f"{f.artifact.name}=={f.artifact.version} --hash=sha256:{f.artifact.sha256}\n" for f in files
+    )
+
+
+def managed_python(version: str) -> str | None:
+    """The managed CPython that uv knows how to fetch for a missing minor version, as people call it; or None."""
+    import json
+
+    done = uv.run(["python", "list", version, "--only-downloads", "--output-format", "json"])
+    try:
+        found = json.loads(done.stdout) if done.code == 0 else []
+    except ValueError:
+        return None
+    return f"CPython {found[0]['version']} (uv's managed build)" if found else None
+
+
+def fetch_python(version: str) -> str:
+    """Have uv fetch a managed CPython; returns its path. Raises ApplyError where it cannot be had."""
+    _checked(["python", "install", version, "--quiet"], "interpreter", f"CPython {version} cannot be fetched")
+    found = uv.run(["python", "find", version, "--managed-python"])
+    return found.stdout.strip()
+
+
+def _checked(command: Sequence[str], step: str, summary: str) -> None:
+    done = uv.run(command)
+    if done.code == 0:
+        return
+    text = done.stderr.strip()
+    raise ApplyError(
+        Finding(
+            f"{step}-failed",
+            "error",
+            f"{summary}.",
+            detail=_last_lines(text),
+            evidence=(Evidence("uv", f"exit code {done.code}"),),
+            remedies=(Remedy("Nothing was switched: the environment is what it was."),),
+        )
+    )
+
+
+def _last_lines(text: str, most: int = 12) -> str:
+    return "\n".join(text.splitlines()[-most:])

@@ -1,0 +1,202 @@
+"""Real byte sources: a file on disk, and a file on a server read by HTTP range requests."""
+
+from __future__ import annotations
+
+import os
+import re
+import time
+from netrc import NetrcParseError
+from pathlib import Path
+from typing import TYPE_CHECKING
+from urllib.parse import unquote, urlsplit
+
+from provision.model.artifact import ArtifactError
+from provision.model.finding import Evidence, Finding, Remedy
+
+if TYPE_CHECKING:
+    import httpx
+
+#: Tries for one range before giving up, and the first pause between them in seconds (it doubles).
+TRIES = 4
+PAUSE = 0.3
+#: Seconds without a byte after which a request counts as stalled.
+TIMEOUT = 20.0
+#: Answers that a later try may turn into a good one.
+PASSING = frozenset({408, 425, 429, 500, 502, 503, 504})
+
+
+class FileSource:
+    """A file on disk."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        try:
+            self._file = path.open("rb", buffering=0)
+            self._size = os.fstat(self._file.fileno()).st_size
+        except OSError as error:
+            raise ArtifactError(_unreadable(str(path), error.strerror or str(error))) from error
+
+    @property
+    def name(self) -> str:
+        return self._path.name
+
+    def size(self) -> int:
+        return self._size
+
+    def read(self, offset: int, length: int) -> bytes:
+        try:
+            self._file.seek(offset)
+            return self._file.read(length)
+        except OSError as error:
+            raise ArtifactError(_unreadable(str(self._path), error.strerror or str(error))) from error
+
+    def close(self) -> None:
+        self._file.close()
+
+
+class HttpSource:
+    """A file on a server that answers range requests. Proxies and .netrc are taken from the environment.
+
+    Raises ArtifactError with `artifact-no-ranges` where the server sends whole files only,
+    `artifact-changed` where the file changes between two reads, `artifact-unreachable` for the rest.
+    No message holds the credentials or the query of the address.
+    """
+
+    def __init__(self, url: str, client: httpx.Client | None = None, size: int | None = None) -> None:
+        import httpx
+
+        self._url = url
+        self._shown = _without_secrets(url)
+        self._client = client or httpx.Client(follow_redirects=True, timeout=TIMEOUT, auth=_netrc(url))
+        self._size = size
+        self._etag = ""
+
+    @property
+    def name(self) -> str:
+        return unquote(urlsplit(self._url).path.rsplit("/", 1)[-1])
+
+    def size(self) -> int:
+        if self._size is None:
+            self.read(0, 1)
+        return self._size or 0
+
+    def read(self, offset: int, length: int) -> bytes:
+        if length <= 0 or (self._size is not None and offset >= self._size):
+            return b""
+        trouble = ""
+        for number in range(TRIES):
+            if number:
+                time.sleep(PAUSE * 2 ** (number - 1))
+            found = self._try(offset, offset + length - 1)
+            if isinstance(found, bytes):
+                return found
+            trouble = found
+        raise ArtifactError(_unreachable(self._shown, f"{trouble}, {TRIES} times"))
+
+    def _try(self, first: int, last: int) -> bytes | str:
+        """The bytes, or what went wrong and may go right on the next try."""
+        import httpx
+
+        headers = {"Range": f"bytes={first}-{last}", "Accept-Encoding": "identity"}
+        try:
+            with self._client.stream("GET", self._url, headers=headers) as answer:
+                if answer.status_code in PASSING:
+                    return f"the server answered {answer.status_code}"
+                self._accept(answer)
+                total = self._total(answer)
+                data = _body(answer, last - first + 1)
+        except httpx.TransportError as error:
+            return f"{type(error).__name__}: {_without_secrets(str(error))}"
+        except (httpx.HTTPError, httpx.InvalidURL) as error:
+            raise ArtifactError(_unreachable(self._shown, _without_secrets(str(error)))) from error
+        wanted = min(last, total - 1) - first + 1
+        return data if len(data) == wanted else f"the answer ended after {len(data)} of {wanted} bytes"
+
+    def _accept(self, answer: httpx.Response) -> None:
+        if answer.status_code == 200:
+            raise ArtifactError(_no_ranges(self._shown))
+        if answer.status_code != 206:
+            status = answer.status_code
+            raise ArtifactError(_unreachable(self._shown, f"the server answered {status}", status))
+        etag = answer.headers.get("ETag", "")
+        if self._etag and etag and etag != self._etag:
+            raise ArtifactError(_changed(self._shown))
+        self._etag = self._etag or etag
+
+    def _total(self, answer: httpx.Response) -> int:
+        """The size of the whole file, from Content-Range; it must not change between two reads."""
+        found = re.fullmatch(r"bytes \d+-\d+/(\d+)", answer.headers.get("Content-Range", "").strip())
+        if found is None:
+            raise ArtifactError(_no_ranges(self._shown))
+        total = int(found[1])
+        if self._size is not None and total != self._size:
+            raise ArtifactError(_changed(self._shown))
+        self._size = total
+        return total
+
+    def close(self) -> None:
+        self._client.close()
+
+
+def _netrc(url: str) -> httpx.Auth | None:
+    """The credentials of ~/.netrc (or of the file that NETRC names), unless the address holds its own."""
+    import httpx
+
+    path = Path(os.environ.get("NETRC") or Path.home() / ("_netrc" if os.name == "nt" else ".netrc"))
+    try:
+        return None if urlsplit(url).username or not path.is_file() else httpx.NetRCAuth(str(path))
+    except (OSError, NetrcParseError):
+        return None  # a file that nobody can read gives no credentials
+
+
+def _body(answer: httpx.Response, limit: int) -> bytes:
+    """The body, no more than was asked for, however much the server sends."""
+    pieces: list[bytes] = []
+    size = 0
+    for piece in answer.iter_raw(1 << 16):
+        pieces.append(piece)
+        size += len(piece)
+        if size > limit:
+            break
+    return b"".join(pieces)
+
+
+def _without_secrets(text: str) -> str:
+    """An address as it may be shown: no user, password, query or fragment."""
+    return re.sub(r"(https?://)(?:[^/@\s]*@)?([^\s?#]*)(?:[?#]\S*)?", r"\1\2", text)
+
+
+def _unreadable(path: str, words: str) -> Finding:
+    return Finding("artifact-unreadable", "error", f"{path} cannot be read", words)
+
+
+def _unreachable(url: str, words: str, status: int = 0) -> Finding:
+    remedies = {
+        401: Remedy("Give the credentials of that host in ~/.netrc"),
+        403: Remedy("Give the credentials of that host in ~/.netrc, or ask who runs it for access"),
+        404: Remedy("The file is gone there: lock again"),
+    }
+    other = Remedy("Check the network and HTTPS_PROXY, or fetch the file and inspect it from disk")
+    remedy, evidence = remedies.get(status, other), Evidence(url, words)
+    return Finding("artifact-unreachable", "error", f"{url} cannot be read", words, (evidence,), (remedy,))
+
+
+def _no_ranges(url: str) -> Finding:
+    return Finding(
+        "artifact-no-ranges",
+        "error",
+        f"The server of {url} does not send parts of a file",
+        "Reading a wheel's facts without fetching all of it needs range requests (RFC 9110, 14).",
+        (Evidence(url, "the answer to a range request was not 206 with Content-Range"),),
+        (Remedy("Fetch the file and inspect it from disk: provision inspect FILE"),),
+    )
+
+
+def _changed(url: str) -> Finding:
+    return Finding(
+        "artifact-changed",
+        "error",
+        f"{url} changed while it was being read",
+        "Its size or its ETag differs from those of the first answer.",
+        remedies=(Remedy("Try again; if it happens again, the mirror is not in order"),),
+    )

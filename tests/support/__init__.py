@@ -1,0 +1,1 @@
+"""What tests share: tiny distributions, a package index on the loopback interface."""
