@@ -28,6 +28,7 @@ from provision.knowledge import (
     RuleRow,
     load_knowledge,
 )
+from provision.knowledge.base import _NOT_OURS
 from provision.knowledge.reading import read_rows
 from provision.knowledge.rows import EVIDENCE, KINDS
 from provision.knowledge.schema import file_schema
@@ -35,7 +36,7 @@ from provision.model.profile import Target
 
 ROOT = Path(__file__).parents[1]
 FILES = sorted((ROOT / "installer/provision/knowledge").glob("*.yaml"))
-OURS = [file for file in FILES if not file.name.startswith(("devices", "symptoms"))]
+OURS = [file for file in FILES if not file.name.startswith(_NOT_OURS)]
 KNOWLEDGE = load_knowledge()
 
 

@@ -221,7 +221,7 @@ def test_amd_targets_are_covered_by_name():
 
 
 def wheel_facts(file, needed=(), provided=()):
-    libraries = (LibraryFacts(path="a/lib.so", needed=tuple(needed)),)
+    libraries = (LibraryFacts(path="a/_C.so", needed=tuple(needed)),)
     return ArtifactFacts(file=file, libraries=libraries, provided=tuple(provided))
 
 
@@ -237,7 +237,7 @@ def test_a_build_that_forgets_its_cuda_libraries_is_found():
         ("libcudnn.so.9", "nvidia-cudnn-cu{cuda}"),
         ("libcusparseLt.so.0", "nvidia-cusparselt-cu{cuda}"),
     }
-    assert lacking[0].wanted_by == ("torch-2.6.0+cu126.whl: a/lib.so",)
+    assert lacking[0].wanted_by == ("torch-2.6.0+cu126.whl: a/_C.so",)
     finding = missing_finding(lacking[0], cuda="12.6")
     assert (finding.code, finding.severity) == ("soname-missing", "error")
     assert "nvidia-cudnn-cu12" in finding.remedies[0].text
@@ -270,6 +270,19 @@ def test_what_the_machine_brings_is_not_missing_but_named():
         "msvc": ("MSVCP140.dll",),
         "sdk": ("libascendcl.so",),
     }
+
+
+def test_what_nothing_loads_at_import_is_a_warning():
+    """torch 2.15.0 ships a libgfortran that needs libquadmath, and nothing in it needs libgfortran."""
+    gfortran = LibraryFacts(
+        path="torch/lib/libgfortran.so.5", soname="libgfortran.so.5", needed=("libquadmath.so.0",)
+    )
+    alone = ArtifactFacts(file="torch.whl", libraries=(gfortran,), provided=("libgfortran.so.5",))
+    (lacking,) = missing([alone])
+    assert (lacking.fatal, missing_finding(lacking).severity) == (False, "warning")
+    user = LibraryFacts(path="torch/lib/libtorch_cpu.so", needed=("libgfortran.so.5",))
+    (lacking,) = missing([alone, ArtifactFacts(file="b.whl", libraries=(user,))])
+    assert (lacking.fatal, missing_finding(lacking).severity) == (True, "error")
 
 
 def test_windows_does_not_tell_cases_apart_and_linux_does():

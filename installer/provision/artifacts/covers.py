@@ -78,6 +78,14 @@ def thorough(facts: ArtifactFacts) -> bool:
     return bool(held) and all(sum(c.count for c in code) >= OFTEN * len(code) for code in sampled)
 
 
+def usual_architectures(facts: ArtifactFacts, kind: str) -> tuple[str, ...]:
+    """The architectures that the artifact was built for: those of its main library (the one with most code),
+    without special pieces. `kind` is `machine` or `ptx`."""
+    main = max(facts.libraries, key=lambda library: sum(c.count for c in library.code), default=None)
+    code = _usual(c for c in (main.code if main else ()) if c.kind == kind)
+    return tuple(sorted((c.arch for c in code), key=lambda arch: (numbers(arch), arch)))
+
+
 def _usual(code: Iterable[GpuCode]) -> list[GpuCode]:
     """A library's code without that of architectures with few special pieces."""
     held = list(code)

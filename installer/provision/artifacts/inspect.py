@@ -45,7 +45,8 @@ def inspect_wheel(
     wheel = Wheel(source)
     core = metadata(wheel)
     build = _build_facts(wheel, rows)
-    libraries, notes = _libraries(wheel, limits)
+    without_gpu = build.is_cuda is False and not build.rocm
+    libraries, notes = _libraries(wheel, replace(limits, sample=0) if without_gpu else limits)
     stated = tags(wheel)
     facts = ArtifactFacts(
         file=wheel.name,

@@ -50,7 +50,7 @@ def lock(
         hardware=profile.hardware.vendor,
         frameworks=tuple(profile.frameworks),
         imports=_imports(profile),
-        indexes=tuple(i for i in profile.indexes if any(a.index == i.name for a in packages)),
+        indexes=tuple(i for i in stack.indexes if any(a.index == i.name for a in packages)),
         packages=packages,
         build=build,
     )
@@ -71,7 +71,7 @@ def _request(stack: Stack, profile: Profile, keep: Lock | None, extra: Sequence[
         overrides=by_kind["override"],
         python=stack.python,
         target=stack.target,
-        indexes=profile.indexes,
+        indexes=stack.indexes,
         as_of=profile.as_of,
         preferences={a.name: a.version for a in keep.packages} if keep else {},
     )
@@ -83,7 +83,7 @@ def _close(
     """The closure, asked again with every index-bound package named, so that none slips in from the default index."""
     request = _request(stack, profile, keep)
     closure = _ask(request, catalog, names)
-    bound = {canonicalize_name(name) for index in profile.indexes for name in index.packages}
+    bound = {canonicalize_name(name) for index in stack.indexes for name in index.packages}
     direct = {canonicalize_name(Requirement(text).name) for text in request.requirements}
     slipped = sorted(p.name for p in closure if p.name in bound - direct)
     return _ask(_request(stack, profile, keep, slipped), catalog, names) if slipped else closure

@@ -8,10 +8,9 @@ from typing import Literal
 
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
-from packaging.version import InvalidVersion, Version
 
 from provision.knowledge import Build, BuildRow, Knowledge
-from provision.knowledge.versions import overlap
+from provision.knowledge.versions import overlap, version_key
 from provision.model.finding import Evidence, Finding, Remedy, UnsatisfiableError
 from provision.model.profile import Framework, Profile
 from provision.model.stack import Choice, Patch, Rejected, Stack
@@ -72,7 +71,7 @@ def explain(
     from_pools = set(lost_by(pools))
     losers = [
         *unlocked,
-        *_less_preferred(stack, pools),
+        *_less_preferred(stack, pools, ask.runtime_version),
         *(r for r in stack.rejected if r not in from_pools),
         *lost_by(pools),
         *_other_pythons(profile, target, python, knowledge),
@@ -98,27 +97,28 @@ def _same(choices: Sequence[Choice], taken: Sequence[Choice]) -> bool:
     return [(c.axis, c.value) for c in choices] == [(c.axis, c.value) for c in taken]
 
 
-def _less_preferred(stack: Stack, pools: Sequence[Pool]) -> Iterator[Rejected]:
+def _less_preferred(stack: Stack, pools: Sequence[Pool], asked: str) -> Iterator[Rejected]:
     """Builds that fit and were not taken."""
     chosen = {c.value for c in stack.choices}
     for one in pools:
         best = next((b for b in one.kept if b.requirement in chosen), None)
-        for build in sorted(one.kept, key=lambda b: preference((b,)), reverse=True):
+        for build in sorted(one.kept, key=lambda b: preference((b,), asked), reverse=True):
             if best is not None and build.requirement not in chosen:
                 yield Rejected(
-                    axis=one.framework, value=describe(build), because=_lesser(build, best),
+                    axis=one.framework, value=describe(build), because=_lesser(build, best, asked),
                     rule="preference", source=build.source,
                 )  # fmt: skip
 
 
-def _lesser(build: Build, best: Build) -> str:
-    if preference((build,)) > preference((best,)):
+def _lesser(build: Build, best: Build, asked: str) -> str:
+    if preference((build,), asked) > preference((best,), asked):
         return "it fits by itself, but no build of the other framework goes with it"
     if build.experimental and not best.experimental:
         return "it fits, but its maker calls it experimental"
-    if confidence(build) != confidence(best):
-        return f"it fits, but it is known to work by less: {confidence(build)}, the chosen one: {confidence(best)}"
-    if Version(build.version) < Version(best.version):
+    support, other = confidence(build, asked), confidence(best, asked)
+    if support != other:
+        return f"it fits, but it is known to work by less: {support}, the chosen one: {other}"
+    if version_key(build.version) < version_key(best.version):
         return "it fits, but it is older"
     return "it fits as well: the same release in another build"
 
@@ -278,12 +278,5 @@ def spans(values: Iterable[str]) -> str:
 
 
 def _span(versions: Iterable[str]) -> str:
-    ordered = sorted(set(versions), key=_key)
+    ordered = sorted(set(versions), key=version_key)
     return ordered[0] if len(ordered) == 1 else f"{ordered[0]} to {ordered[-1]}"
-
-
-def _key(version: str) -> Version:
-    try:
-        return Version(version)
-    except InvalidVersion:
-        return Version("0")
