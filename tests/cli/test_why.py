@@ -153,3 +153,15 @@ def test_the_index_has_the_last_word(cpu: None, tiny: Here, tiny_tensorflow: Loo
 def test_what_is_no_requirement(cpu: None, tiny: Here) -> None:
     ran = tiny("why-not", "cpu.yaml", "tensorflow 2.11 please", "--json")
     assert (ran.code, ran.codes) == (2, ["usage"])
+
+
+def test_variants_answer_each_for_itself(tmp_path: Path, tiny: Here) -> None:
+    text = (
+        CPU
+        + "variants:\n- {name: cuda, hardware: {vendor: nvidia}, python: '3.10'}\n- {name: cpu, python: '3.13'}\n"
+    )
+    (tmp_path / "cpu.yaml").write_text(text)
+    assert tiny("why", "cpu.yaml", "--json").document["variant"] == "cuda"
+    assert tiny("why", "cpu.yaml", "--variant", "cpu", "--json").document["python"] == "3.13"
+    document = tiny("why-not", "cpu.yaml", "tensorflow==2.21.0", "--offline", "--json").document
+    assert [(a["variant"], a["fits"]) for a in document["answers"]] == [("cuda", False), ("cpu", True)]

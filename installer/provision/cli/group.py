@@ -23,6 +23,7 @@ VERBS = {
     "lint": "Check files before anything runs: profiles, requirements, environment.yml, pyproject, pip.conf.",
     "why": "Say why the stack is what it is, and what was rejected by which rule.",
     "why-not": "Say why something does not fit a profile, and the ways out.",
+    "knowledge": "List, show and search the facts that decisions rest on, each with its source.",
     "completion": "Print the completion script of a shell.",
 }
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from provision.cli.common import json_option, profile_argument
+from provision.cli.common import json_option, profile_argument, variant_option
 from provision.model.finding import Finding, UsageError
 
 if TYPE_CHECKING:
@@ -25,8 +25,11 @@ _SHOWN = 160
 @click.argument("axis", required=False)
 @click.option("--target", default="", metavar="TARGET", help="For this target (windows-x86_64).")
 @click.option("--python", default="", metavar="VERSION", help="For this Python (3.10).")
+@variant_option
 @json_option
-def command(profile: str, axis: str | None, target: str, python: str, as_json: bool) -> int:
+def command(
+    profile: str, axis: str | None, target: str, python: str, variant: str | None, as_json: bool
+) -> int:
     """Say why the stack of PROFILE is what it is: each choice with how well it is supported, by which fact, from
     which source; what the knowledge base adds; and what was rejected, by which rule.
 
@@ -38,13 +41,13 @@ def command(profile: str, axis: str | None, target: str, python: str, as_json: b
         provision why profiles/team.yaml numpy
     """
     from provision.cli.rendering import print_json
-    from provision.pipeline.profiles import read
+    from provision.pipeline.profiles import read, variants_of
     from provision.pipeline.reasons import why
     from provision.pipeline.session import Session
     from provision.resolving import grouped
 
     session = Session()
-    found = why(read(profile, session.folder), session, target, python)
+    found = why(variants_of(read(profile, session.folder), variant)[0], session, target, python)
     groups = grouped(found.explanation.rejected, axis or "")
     if axis and not groups and not _known(axis, found):
         raise UsageError(_no_axis(axis, found))
@@ -110,7 +113,8 @@ def _head(found: Why) -> None:
     where = (
         f"lock {shown(found.path)}" if found.path else "not locked yet: packages of the closure are not known"
     )
-    say(f"{paint(stack.profile, bold=True)} · {stack.target} · Python {stack.python}    {where}")
+    variant = f" · {found.variant}" if found.variant else ""
+    say(f"{paint(stack.profile, bold=True)}{variant} · {stack.target} · Python {stack.python}    {where}")
     if found.lock and not found.explanation.settled:
         say("  The lock was made from another stack than knowledge gives now: provision lock makes it again.")
     say()
@@ -197,6 +201,7 @@ def _document(found: Why, groups: tuple[Group, ...]) -> dict[str, Any]:
     held = found.lock or stack
     return {
         "profile": stack.profile,
+        "variant": found.variant,
         "target": stack.target,
         "python": stack.python,
         "lock": str(found.path) if found.path else None,

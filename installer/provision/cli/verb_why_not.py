@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from provision.cli.common import json_option, profile_argument
+from provision.cli.common import json_option, profile_argument, variant_option
 from provision.model.finding import Finding, UnsatisfiableError
 
 if TYPE_CHECKING:
@@ -18,9 +18,17 @@ if TYPE_CHECKING:
 @profile_argument()
 @click.argument("requirement")
 @click.option("--target", "targets", multiple=True, metavar="TARGET", help="Only for this target.")
+@variant_option
 @click.option("--offline", is_flag=True, help="Ask knowledge only, not the index.")
 @json_option
-def command(profile: str, requirement: str, targets: tuple[str, ...], offline: bool, as_json: bool) -> int:
+def command(
+    profile: str,
+    requirement: str,
+    targets: tuple[str, ...],
+    variant: str | None,
+    offline: bool,
+    as_json: bool,
+) -> int:
     """Say why REQUIREMENT does not fit PROFILE: the fact, its source, the ways out. Exit 3 if it does not; 0 if it does.
 
     REQUIREMENT is a framework or its distribution, a package, `python`, `cuda`, `cudnn` or another runtime, with a
@@ -32,11 +40,12 @@ def command(profile: str, requirement: str, targets: tuple[str, ...], offline: b
         provision why-not profiles/team.yaml "python==3.13"
     """
     from provision.cli.common import make_session
-    from provision.pipeline.profiles import read
+    from provision.pipeline.profiles import read, variants_of
     from provision.pipeline.reasons import why_not
 
     session = make_session(quiet=True, as_json=as_json, offline=offline)
-    fits = why_not(read(profile, session.folder), session, requirement, targets)
+    sources = variants_of(read(profile, session.folder), variant)
+    fits = tuple(fit for source in sources for fit in why_not(source, session, requirement, targets))
     if as_json:
         from provision.cli.rendering import print_json
 
@@ -51,7 +60,8 @@ def _show(profile: str, requirement: str, fit: Fit) -> None:
     from provision.cli.rendering import paint, say
 
     python = f" with Python {fit.answer.python}" if fit.answer.python else ""
-    where = f"{profile} on {fit.answer.target}{python}"
+    variant = f" ({fit.variant})" if fit.variant else ""
+    where = f"{profile}{variant} on {fit.answer.target}{python}"
     if fit.fits:
         known = " as far as knowledge goes" if fit.lock is None else ""
         say(f"{paint(requirement, bold=True)} fits {where}{known}.")
@@ -110,6 +120,7 @@ def _answer(fit: Fit) -> dict[str, Any]:
 
     stack = fit.answer.stack
     return {
+        "variant": fit.variant,
         "target": fit.answer.target,
         "python": fit.answer.python,
         "fits": fit.fits,

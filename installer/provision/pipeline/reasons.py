@@ -25,6 +25,7 @@ class Why:
     """An explanation, and the lock that it is of, where there is one that matches the profile."""
 
     explanation: Explanation
+    variant: str | None = None
     lock: Lock | None = None
     path: Path | None = None
 
@@ -34,6 +35,7 @@ class Fit:
     """Whether a wish fits on one target. `lock` is what would be locked (not written), None if no index was asked."""
 
     answer: Answer
+    variant: str | None = None
     findings: tuple[Finding, ...] = ()
     lock: Lock | None = None
 
@@ -50,7 +52,7 @@ def why(source: Source, session: Session, target: str, python: str) -> Why:
     made = _fresh(path, source.profile, session)
     taken = made.stack if made else ()
     explanation = explain(source.profile, target, python, session.knowledge, taken)
-    return Why(explanation=explanation, lock=made, path=path if made else None)
+    return Why(explanation=explanation, variant=source.variant, lock=made, path=path if made else None)
 
 
 def _here(profile: Profile, session: Session) -> str:
@@ -81,10 +83,9 @@ def why_not(source: Source, session: Session, text: str, targets: Sequence[str] 
     """For each target whether a requirement would fit, all that speaks against it included. Writes nothing."""
     asked = requirement_of(text)
     profile = overlaid(source.profile, asked, session.knowledge)
-    return tuple(
-        _fit(source, profile, asked, target, session)
-        for target in targets or targets_of(source.profile, session)
-    )
+    chosen = targets or targets_of(source.profile, session)
+    fits = (_fit(source, profile, asked, target, session) for target in chosen)
+    return tuple(replace(fit, variant=source.variant) for fit in fits)
 
 
 def requirement_of(text: str) -> Requirement:

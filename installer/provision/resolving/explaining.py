@@ -8,10 +8,9 @@ from typing import Literal
 
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
-from packaging.version import InvalidVersion, Version
 
 from provision.knowledge import Build, BuildRow, Knowledge
-from provision.knowledge.versions import overlap
+from provision.knowledge.versions import overlap, version_key
 from provision.model.finding import Evidence, Finding, Remedy, UnsatisfiableError
 from provision.model.profile import Framework, Profile
 from provision.model.stack import Choice, Patch, Rejected, Stack
@@ -116,9 +115,10 @@ def _lesser(build: Build, best: Build, asked: str) -> str:
         return "it fits by itself, but no build of the other framework goes with it"
     if build.experimental and not best.experimental:
         return "it fits, but its maker calls it experimental"
-    if confidence(build) != confidence(best):
-        return f"it fits, but it is known to work by less: {confidence(build)}, the chosen one: {confidence(best)}"
-    if Version(build.version) < Version(best.version):
+    support, other = confidence(build, asked), confidence(best, asked)
+    if support != other:
+        return f"it fits, but it is known to work by less: {support}, the chosen one: {other}"
+    if version_key(build.version) < version_key(best.version):
         return "it fits, but it is older"
     return "it fits as well: the same release in another build"
 
@@ -278,12 +278,5 @@ def spans(values: Iterable[str]) -> str:
 
 
 def _span(versions: Iterable[str]) -> str:
-    ordered = sorted(set(versions), key=_key)
+    ordered = sorted(set(versions), key=version_key)
     return ordered[0] if len(ordered) == 1 else f"{ordered[0]} to {ordered[-1]}"
-
-
-def _key(version: str) -> Version:
-    try:
-        return Version(version)
-    except InvalidVersion:
-        return Version("0")
