@@ -92,7 +92,8 @@ def _report(done: list[Locked], as_json: bool, quiet: bool) -> int:
     if not quiet:
         _show(done)
     if failed:
-        raise _error([f for locked in failed for f in locked.findings])
+        findings = {f.summary: f for locked in failed for f in locked.findings}
+        raise _error(list(findings.values()))
     return 0
 
 
