@@ -12,7 +12,7 @@ from provision.model.receipt import JobResult
 from provision.model.state import EnvState, Layout
 
 if TYPE_CHECKING:
-    from provision.applying import Outcome
+    from provision.applying.engine import Outcome
     from provision.model.lock import Lock
     from provision.model.plan import Plan
     from provision.pipeline.environments import Prepared

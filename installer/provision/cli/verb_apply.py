@@ -18,7 +18,7 @@ from provision.cli.common import (
 from provision.model.finding import BlockedError, ProvisionError
 
 if TYPE_CHECKING:
-    from provision.applying import Outcome
+    from provision.applying.engine import Outcome
     from provision.pipeline.environments import Options, Prepared
 
 
@@ -52,7 +52,7 @@ def command(
             plan_command, profile=profile, as_json=as_json, quiet=quiet, exit_code=False, **kept
         )
         return result
-    if not (chosen["reinstall"] or chosen["python"] or chosen["machine_file"]) and _quick(
+    if not (chosen["reinstall"] or chosen["python"] or chosen["variant"] or chosen["machine_file"]) and _quick(
         profile, chosen, as_json, quiet
     ):
         return 0
