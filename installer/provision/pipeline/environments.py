@@ -10,7 +10,15 @@ from typing import Any
 from provision.applying.engine import Effects, Outcome, apply
 from provision.documents import dump_json
 from provision.inspecting import inspect
-from provision.model.finding import BlockedError, CheckFailed, Finding, LockError, Remedy, UnsatisfiableError, UsageError
+from provision.model.finding import (
+    BlockedError,
+    CheckFailed,
+    Finding,
+    LockError,
+    Remedy,
+    UnsatisfiableError,
+    UsageError,
+)
 from provision.model.lock import Lock
 from provision.model.machine import Machine
 from provision.model.plan import Plan
@@ -97,9 +105,15 @@ def choose_variant(source: Source, session: Session, options: Options) -> tuple[
     for candidate in candidates:
         because = _unfit(candidate, session, options)
         if not because:
+            session.reporter.stage("Variant", _taken(candidate, skipped))
             return candidate, tuple(skipped)
         skipped.append(Skipped(variant=candidate.variant or "", because=because))
     raise BlockedError([replace(f, summary=f"{s.variant}: {f.summary}") for s in skipped for f in s.because])
+
+
+def _taken(candidate: Source, skipped: list[Skipped]) -> str:
+    reasons = "; ".join(f"{s.variant}: {s.because[0].summary.rstrip('.')}" for s in skipped)
+    return f"{candidate.variant}" + (f"   (not {reasons})" if reasons else "")
 
 
 def _unfit(candidate: Source, session: Session, options: Options) -> tuple[Finding, ...]:

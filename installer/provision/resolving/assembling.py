@@ -27,6 +27,7 @@ def assemble(
     profile: Profile, ask: Wanted, combo: Sequence[Build], lost: Sequence[Rejected], knowledge: Knowledge
 ) -> Stack:
     pins = [(b.distribution, b.version) for b in combo]
+    pins += [pin for text in profile.packages if (pin := named(text))[1] != "*"]
     requirements = tuple(r for b in combo for r in (b.requirement, *b.requires))
     rules = tuple(_speaking(combo, profile, ask, knowledge))
     return Stack(

@@ -7,17 +7,26 @@ from dataclasses import replace
 
 from packaging.version import Version
 
-from provision.knowledge import Build, Knowledge
+from provision.knowledge import Build, Knowledge, RuleRow
+from provision.knowledge.rules import applies
 from provision.model.finding import Evidence, Finding, Remedy
 from provision.model.profile import Profile
 from provision.model.stack import Rejected
-from provision.resolving.candidates import TESTS, Pool, asked_for, build_rules, by_rules, by_tests, versions
+from provision.resolving.candidates import (
+    TESTS,
+    Pool,
+    asked_for,
+    build_rules,
+    by_rules,
+    by_tests,
+    contains,
+    public,
+    versions,
+)
 from provision.resolving.facts import build_facts
 from provision.resolving.wanted import Wanted
 
 _ORDER = {rule: number for number, rule in enumerate(TESTS)}
-#: Tests that fail because nobody made such a wheel.
-_ABSENT = ("target", "python", "runtime-version")
 
 
 def refusal(
@@ -35,45 +44,66 @@ def refusal(
 
 
 def _nothing_left(one: Pool, ask: Wanted, profile: Profile, knowledge: Knowledge) -> Finding:
-    """The build that came furthest says why: it failed a rule of the knowledge base, or the last of the tests."""
+    """A rule of the knowledge base about just this wish speaks first; else the build that came furthest says why."""
     framework = ask.frameworks[one.framework]
-    named = [(build, r) for build, r in one.lost if asked_for(build, framework)]
-    closest = _by_knowledge(named, ask, profile, knowledge) or max(
-        (r for _, r in named), key=_distance, default=None
-    )
-    asked = f"{one.framework} {framework.version}"
-    summary = f"No build of {asked} fits {ask.target} with Python {ask.python} and {ask.runtime}."
+    rule = _rule_against(one.framework, ask, profile, knowledge)
+    if rule is not None:
+        return _by_rule(one, ask, rule)
+    named = [r for build, r in one.lost if asked_for(build, framework)]
+    closest = max(named, key=_distance, default=None)
     if closest is None:
         known = versions(knowledge.builds(one.framework))
         detail = f"Known versions: {known[0]} to {known[-1]}." if known else "No build of it is known."
         return Finding(
             "no-build",
             "error",
-            summary,
+            _summary(one, ask),
             detail=detail,
             remedies=tuple(_ways_out(one, ask, profile, knowledge)),
         )
     return Finding(
         closest.code or "no-build",
         "error",
-        summary,
+        _summary(one, ask),
         detail=f"{closest.value}: {closest.because}.",
         evidence=(Evidence(closest.source or "knowledge", f"rule {closest.rule}"),),
         remedies=(*(Remedy(way) for way in closest.instead), *_ways_out(one, ask, profile, knowledge)),
     )
 
 
-def _by_knowledge(
-    named: Sequence[tuple[Build, Rejected]], ask: Wanted, profile: Profile, knowledge: Knowledge
-) -> Rejected | None:
-    """A row of the knowledge base that speaks of what is asked for: it knows why no such wheel was ever made."""
-    rules = build_rules(knowledge)
-    for build, rejected in sorted(named, key=lambda pair: _distance(pair[1]), reverse=True):
-        if rejected.rule not in TESTS:
-            return rejected
-        if rejected.rule in _ABSENT and (said := by_rules(build, build_facts(build, ask, profile), rules)):
-            return replace(said, value=f"{build.requirement} on {ask.target} with Python {ask.python}")
-    return None
+def _summary(one: Pool, ask: Wanted) -> str:
+    asked = f"{one.framework} {ask.frameworks[one.framework].version}"
+    return f"No build of {asked} fits {ask.target} with Python {ask.python} and {ask.runtime}."
+
+
+def _rule_against(name: str, ask: Wanted, profile: Profile, knowledge: Knowledge) -> RuleRow | None:
+    """A rule that rejects what was wished for, whether or not such a build was ever made."""
+    framework = ask.frameworks[name]
+    wished = [v for v in versions(knowledge.builds(name)) if contains(public(framework.version), v)]
+    if not wished or framework.version in ("", "*"):
+        return None
+    facts = {
+        "framework": name,
+        "version": wished[-1],
+        "distribution": framework.package or name,
+        "target": ask.target,
+        "python": ask.python,
+        "runtime": ask.runtime,
+        "vendor": profile.hardware.vendor,
+        "manager": profile.environment.manager,
+    }
+    return next((rule for rule in build_rules(knowledge) if applies(rule, facts)), None)
+
+
+def _by_rule(one: Pool, ask: Wanted, rule: RuleRow) -> Finding:
+    return Finding(
+        rule.code or "no-build",
+        "error",
+        _summary(one, ask),
+        detail=_sentence(rule.because),
+        evidence=(Evidence(rule.source, f"{rule.evidence}, knowledge {rule.id}"),),
+        remedies=tuple(Remedy(way) for way in rule.instead),
+    )
 
 
 def nearness(pools: Sequence[Pool], ask: Wanted) -> tuple[int, int]:
@@ -85,18 +115,17 @@ def nearness(pools: Sequence[Pool], ask: Wanted) -> tuple[int, int]:
 def _nearest(one: Pool, ask: Wanted) -> tuple[int, int]:
     framework = replace(ask.frameworks[one.framework], version="*")
     named = [(build, r) for build, r in one.lost if asked_for(build, ask.frameworks[one.framework])]
-    return max(
-        (
-            (_distance(r), -sum(1 for test in TESTS.values() if test(build, framework, ask)))
-            for build, r in named
-        ),
-        default=(-1, 0),
-    )
+    failed = [sum(1 for test in TESTS.values() if test(build, framework, ask)) for build, _ in named]
+    return max(((_distance(r), -count) for (_, r), count in zip(named, failed, strict=True)), default=(-1, 0))
 
 
 def _distance(rejected: Rejected) -> int:
     """How far a build came: rules are asked after all tests."""
     return _ORDER.get(rejected.rule, len(_ORDER))
+
+
+def _sentence(text: str) -> str:
+    return text[:1].upper() + text[1:] + ("" if text.endswith(".") else ".")
 
 
 def _ways_out(one: Pool, ask: Wanted, profile: Profile, knowledge: Knowledge) -> Iterator[Remedy]:
