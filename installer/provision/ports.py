@@ -272,7 +272,7 @@ class Files(Protocol):
         """Replace a text file's content at once, its permissions kept. A hard link is not written through."""
 
     def append(self, path: str, line: str) -> None:
-        """Add one line durably (fsync before this returns)."""
+        """Add one line durably (fsync before this returns). A torn last line is closed first, not lengthened."""
 
     def remove(self, path: str) -> None:
         """Remove a file, a link or a whole folder; nothing happens if it is absent. Links are never followed."""

@@ -48,12 +48,12 @@ def command(
 ) -> int:
     """Lock PROFILES: one file for each target and Python, beside the profile in locks/, to be committed."""
     from provision.cli.common import make_session
-    from provision.pipeline.profiles import read
+    from provision.pipeline.profiles import read, variants_of
 
     session = make_session(quiet=quiet, as_json=as_json, offline=chosen["offline"])
     session.replay, session.record = _absolute(chosen["replay"]), _absolute(chosen["record"])
     references = _references(profiles, every, session)
-    sources = [read(reference, session.folder) for reference in references]
+    sources = [v for reference in references for v in variants_of(read(reference, session.folder))]
     if check:
         return _check(sources, session, as_json, quiet)
     done = [locked for source in sources for locked in _lock(source, session, chosen)]

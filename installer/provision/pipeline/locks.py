@@ -90,6 +90,7 @@ def lock_pair(source: Source, session: Session, target: str, python: str, upgrad
     before = _former(source, session, target, python)
     try:
         made = make_lock(source.profile, target, python, session, None if upgrade else before)
+        made = replace(made, variant=source.variant)
     except ProvisionError as error:
         return Locked(
             profile=source.profile.name,

@@ -22,6 +22,7 @@ from packaging.utils import canonicalize_name
 from provision.model.lock import PYPI
 from provision.model.profile import Index
 from provision.ports import CatalogFailure, ClosedPackage, ClosureRequest, ListedFile, Output
+from provision.world.mutex import inherited
 
 #: Targets -> uv's `--python-platform`; the glibc of Linux targets is that of locking.tags.GLIBC_CEILING.
 _PLATFORMS = {
@@ -68,7 +69,7 @@ def run(
     """Run uv to its end. Ctrl-C reaches uv too (same process group) and is raised here after it ended."""
     done = subprocess.run(
         [binary(), *arguments], cwd=cwd, env=environment(extra), capture_output=True, encoding="utf-8",
-        errors="replace", stdin=subprocess.DEVNULL, check=False,
+        errors="replace", stdin=subprocess.DEVNULL, check=False, pass_fds=inherited(),
     )  # fmt: skip
     return Output(done.returncode, done.stdout, done.stderr)
 
