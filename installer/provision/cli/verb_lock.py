@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -13,6 +14,9 @@ if TYPE_CHECKING:
     from provision.pipeline.locks import Locked
     from provision.pipeline.profiles import Source
     from provision.pipeline.session import Session
+
+
+_FOLDER = click.Path(file_okay=False, path_type=Path)
 
 
 @click.command("lock", short_help="Pin the stack: every file with its hash, for each target and Python.")
@@ -27,6 +31,16 @@ if TYPE_CHECKING:
 )
 @click.option("--python", "pythons", multiple=True, help="Only this Python (3.10).")
 @click.option("--offline", is_flag=True, help="Use caches only, no network.")
+@click.option(
+    "--catalog", "replay", type=_FOLDER, metavar="DIR",
+    help="Take what this recorded catalogue holds from it, and only the rest from the indexes.",
+)  # fmt: skip
+@click.option(
+    "--record",
+    type=_FOLDER,
+    metavar="DIR",
+    help="Add the index pages and metadata that are used to a catalogue.",
+)
 @json_option
 @quiet_option
 def command(
@@ -37,12 +51,17 @@ def command(
     from provision.pipeline.profiles import read, variants_of
 
     session = make_session(quiet=quiet, as_json=as_json, offline=chosen["offline"])
+    session.replay, session.record = _absolute(chosen["replay"]), _absolute(chosen["record"])
     references = _references(profiles, every, session)
     sources = [v for reference in references for v in variants_of(read(reference, session.folder))]
     if check:
         return _check(sources, session, as_json, quiet)
     done = [locked for source in sources for locked in _lock(source, session, chosen)]
     return _report(done, as_json, quiet)
+
+
+def _absolute(folder: Path | None) -> Path | None:
+    return folder.absolute() if folder else None
 
 
 def _references(profiles: tuple[str, ...], every: bool, session: Session) -> list[str]:

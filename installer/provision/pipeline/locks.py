@@ -26,7 +26,7 @@ _TRIES = 6
 #: How often patches that only the closure shows are added and the closure asked again.
 _ROUNDS = 4
 #: Faults that no other stack mends.
-_FINAL = ("index-unreachable", "no-such-package", "no-hash")
+_FINAL = ("index-unreachable", "no-such-package", "no-hash", "offline-missing", "bad-catalogue")
 
 Status = Literal["written", "unchanged", "failed"]
 
