@@ -25,7 +25,8 @@ FILES = [
 def torch_facts():
     requires = (
         "Requires-Dist: nvidia-cudnn-cu13==9.26.0.51; platform_system == 'Linux'\n"
-        "Requires-Dist: sympy>=1.13.3\nRequires-Dist: filelock\nRequires-Dist: optree>=0.13; extra == 'optree'"
+        "Requires-Dist: sympy>=1.13.3\nRequires-Dist: filelock\n"
+        "Requires-Dist: optree>=0.13; extra == 'optree'"
     )
     linux = make_wheel(
         {

@@ -214,6 +214,31 @@ def test_a_sample_that_showed_little_says_no_to_nothing():
     assert (thorough(few), thorough(many), thorough(facts_of())) == (False, True, False)
 
 
+def test_the_main_library_decides():
+    """torch 2.13.0 has code of sm_89 in a small library only."""
+    main = LibraryFacts(path="libtorch_cuda.so", size=470, code=(machine("sm_80"),))
+    side = LibraryFacts(path="libtorch_nvshmem.so", size=4, code=(machine("sm_90"), ptx("compute_90")))
+    facts = ArtifactFacts(file="torch.whl", libraries=(side, main))
+    assert [covers(facts, capability).how for capability in ("8.0", "9.0", "10.0")] == [
+        "machine-code",
+        "no",
+        "no",
+    ]
+
+
+def test_the_header_of_tensorflow_stands_in_for_its_build_file():
+    """tensorflow 2.22.0rc0 says `is_cuda_build` in build_info.py, and the versions in cuda_config.h only."""
+    header = b'#ifndef A_H_\n#define A_H_\n#define TF_CUDA_VERSION "12.5.1"\n  #define TF_CUDNN_VERSION "9"\n'
+    files = {
+        "tensorflow/include/external/local_config_cuda/cuda/cuda/cuda_config.h": header
+        + b"#define TF_CUDA_COMPUTE_CAPABILITIES 60, 70, 100\n#endif",
+        "tensorflow/python/platform/build_info.py": b"build_info = dict([('is_cuda_build', True)])",
+    }
+    facts = inspect_wheel(Bytes(make_wheel(files)))
+    assert (facts.cuda, facts.cudnn, facts.is_cuda_build) == ("12.5.1", "9", True)
+    assert facts.declared == ("sm_60", "sm_70", "sm_100")
+
+
 def test_amd_targets_are_covered_by_name():
     facts = facts_of(gfx=("gfx1030", "gfx90a"))
     assert [covers(facts, target).how for target in ("gfx1030", "gfx1010")] == ["machine-code", "no"]

@@ -106,15 +106,14 @@ def tag_glibc(stated: Iterable[str], rows: ReadingRows) -> str:
 
 def _build_facts(wheel: Wheel, rows: ReadingRows) -> _Build:
     build = _Build()
-    for member in wheel.members:
-        row = rows.build_file(member.name)
-        if row is not None:
-            _take(build, row, wheel.text(member.name))
+    for row in rows.build_files:
+        if row.member in wheel:
+            _take(build, row, wheel.text(row.member))
     return build
 
 
 def _take(build: _Build, row: BuildFile, text: str) -> None:
-    words = build_info.parse(text)
+    words = build_info.parse_header(text) if row.member.endswith(".h") else build_info.parse(text)
     build.words = {**words, **build.words}
 
     def first(names: Sequence[str]) -> str:

@@ -6,7 +6,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from fnmatch import fnmatchcase
 from functools import cache
 from importlib import resources
 from typing import Any
@@ -48,9 +47,6 @@ class ReadingRows:
     legacy_tags: Mapping[str, str]
     ptx_first_cuda: Mapping[str, str]
     runtime_signs: tuple[RuntimeSign, ...] = ()
-
-    def build_file(self, member: str) -> BuildFile | None:
-        return next((row for row in self.build_files if fnmatchcase(member, row.member)), None)
 
     def kernel_target(self, member: str) -> str:
         """The AMD target that a member's name states, or nothing."""
