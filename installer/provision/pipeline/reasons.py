@@ -14,7 +14,14 @@ from provision.model.finding import Finding, ProvisionError, Remedy, Unsatisfiab
 from provision.model.lock import Lock
 from provision.model.profile import Framework, Profile
 from provision.model.stack import Stack
-from provision.pipeline.locks import combinations, make_lock, outdated, read_lock_file, stale_because, targets_of
+from provision.pipeline.locks import (
+    combinations,
+    make_lock,
+    outdated,
+    read_lock_file,
+    stale_because,
+    targets_of,
+)
 from provision.pipeline.profiles import Source, find_lock
 from provision.pipeline.session import Session
 from provision.resolving import Answer, Explanation, against, answer, explain, framework_of, overlaid
