@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 #: What `--upgrade` without a name means.
 EVERYTHING = "*"
+_FOLDER = click.Path(file_okay=False, path_type=Path)
 
 
 @click.command("lock", short_help="Pin the stack: every file with its hash, for each target and Python.")
@@ -35,6 +36,16 @@ EVERYTHING = "*"
 )
 @click.option("--python", "pythons", multiple=True, help="Only this Python (3.10).")
 @click.option("--offline", is_flag=True, help="Use caches only, no network.")
+@click.option(
+    "--catalog", "replay", type=_FOLDER, metavar="DIR",
+    help="Take what this recorded catalogue holds from it, and only the rest from the indexes.",
+)  # fmt: skip
+@click.option(
+    "--record",
+    type=_FOLDER,
+    metavar="DIR",
+    help="Add the index pages and metadata that are used to a catalogue.",
+)
 @json_option
 @quiet_option
 def command(
@@ -55,6 +66,7 @@ def command(
     from provision.pipeline.relocking import jobs_of, relock
 
     session = make_session(quiet=quiet, as_json=as_json, offline=chosen["offline"])
+    session.replay, session.record = _absolute(chosen["replay"]), _absolute(chosen["record"])
     names, more = _upgraded(chosen["upgrade"], session)
     references = _references((*profiles, *more), every, session)
     sources = [v for reference in references for v in variants_of(read(reference, session.folder))]
@@ -79,6 +91,10 @@ def _upgraded(values: tuple[str, ...], session: Session) -> tuple[Upgrade, tuple
     return Upgrade(everything=EVERYTHING in values or bool(profiles), names=names), profiles
 
 
+def _absolute(folder: Path | None) -> Path | None:
+    return folder.absolute() if folder else None
+
+
 def _references(profiles: tuple[str, ...], every: bool, session: Session) -> list[str]:
     if every:
         return [str(Path("profiles") / p.name) for p in sorted((session.folder / "profiles").glob("*.yaml"))]
@@ -99,15 +115,18 @@ def _nothing(chosen: dict[str, Any]) -> Finding:
 
 
 def _check(sources: list[Source], session: Session, as_json: bool, quiet: bool) -> int:
-    from provision.cli.rendering import print_json, say
+    from provision.cli.rendering import print_findings, print_json, say
     from provision.pipeline.relocking import check
 
     findings = check(sources, session)
-    if findings:
+    if any(finding.severity == "error" for finding in findings):
         raise LockError(findings)
     if as_json:
-        print_json({"outcome": "matching", "profiles": [s.profile.name for s in sources], "findings": []})
-    elif not quiet:
+        shown = [finding.to_json() for finding in findings]
+        print_json({"outcome": "matching", "profiles": [s.profile.name for s in sources], "findings": shown})
+        return 0
+    print_findings(findings)
+    if not quiet:
         say(f"{len(sources)} {'profile matches its' if len(sources) == 1 else 'profiles match their'} locks.")
     return 0
 
