@@ -66,7 +66,9 @@ def rollback(files: Files, state: EnvState, number: int, now: Callable[[], str])
 def collect(files: Files, state: EnvState, numbers: Collection[int], now: Callable[[], str]) -> None:
     """Remove generations. The current one is never among them (BlockedError)."""
     if state.generation in numbers:
-        raise BlockedError(Finding("generation-in-use", "error", f"Generation {state.generation} is the current one."))
+        raise BlockedError(
+            Finding("generation-in-use", "error", f"Generation {state.generation} is the current one.")
+        )
     if not numbers:
         return
     layout = Layout(state.environment)
@@ -125,7 +127,9 @@ def _take_back(files: Files, layout: Layout, writer: Writer, error: BaseExceptio
 
 def _no_generation(state: EnvState, number: int | None, usable: Collection[int]) -> Finding:
     have = ", ".join(str(n) for n in sorted(usable)) or "none"
-    what = f"There is no generation {number}" if number is not None else "There is no earlier proven generation"
+    what = (
+        f"There is no generation {number}" if number is not None else "There is no earlier proven generation"
+    )
     return Finding(
         "no-generation", "error", f"{what} of {state.environment}.", detail=f"Generations: {have}.",
         remedies=(Remedy("See them all.", "provision history"),),
@@ -138,7 +142,8 @@ def _doubt(state: EnvState, generation: Generation) -> Finding:
         "error",
         f"Generation {generation.number} of {state.environment} failed its proof; it would take {state.generation}'s place.",
         remedies=(
-            Remedy("Say yes beforehand if it shall be so.", f"provision rollback --to {generation.number} --yes"),
+            Remedy(
+                "Say yes beforehand if it shall be so.", f"provision rollback --to {generation.number} --yes"
+            ),
         ),
     )
-

@@ -11,6 +11,7 @@ from typing import Literal
 from provision.documents import dump_yaml, read_lock
 from provision.knowledge import Knowledge
 from provision.loading import profile_digest
+from provision.loading.lines import index_line
 from provision.locking.pypi import lock as close_stack
 from provision.model.finding import Finding, LockError, ProvisionError, Remedy, UnsatisfiableError
 from provision.model.lock import Digests, Lock
@@ -98,7 +99,7 @@ def lock_pair(source: Source, session: Session, target: str, python: str, upgrad
             python=python,
             status="failed",
             path=path,
-            findings=error.findings,
+            findings=tuple(_placed(finding, source) for finding in error.findings),
         )
     text = dump_yaml(made)
     old = path.read_text(encoding="utf-8") if path.is_file() else None
@@ -116,6 +117,16 @@ def lock_pair(source: Source, session: Session, target: str, python: str, upgrad
         lock=made,
         before=before,
     )
+
+
+def _placed(finding: Finding, source: Source) -> Finding:
+    """A finding about a named index, with the line of the profile that names it."""
+    if finding.code != "index-unreachable":
+        return finding
+    named = [index.name for index in source.profile.indexes if f"{index.name!r}" in finding.summary]
+    text, read = source.path.read_bytes(), lambda path: Path(path).read_bytes()
+    places = [place for name in named if (place := index_line(text, str(source.path), read, name))]
+    return replace(finding, evidence=(*places, *finding.evidence))
 
 
 def write_text(path: Path, text: str) -> None:

@@ -35,7 +35,6 @@ from provision.world.recorded_files import (
 from provision.world.recorded_server import LoopbackServer
 from provision.world.uv import Place
 
-
 #: Stated for a file whose hash is not known; it never leaves this module.
 _UNKNOWN = "0" * 64
 
