@@ -83,15 +83,18 @@ def _lock(source: Source, session: Session, chosen: dict[str, Any]) -> list[Lock
 
 
 def _check(sources: list[Source], session: Session, as_json: bool, quiet: bool) -> int:
-    from provision.cli.rendering import print_json, say
+    from provision.cli.rendering import print_findings, print_json, say
     from provision.pipeline.locks import check_profile
 
     findings = [finding for source in sources for finding in check_profile(source, session)]
-    if findings:
+    if any(finding.severity == "error" for finding in findings):
         raise LockError(findings)
     if as_json:
-        print_json({"outcome": "matching", "profiles": [s.profile.name for s in sources], "findings": []})
-    elif not quiet:
+        shown = [finding.to_json() for finding in findings]
+        print_json({"outcome": "matching", "profiles": [s.profile.name for s in sources], "findings": shown})
+        return 0
+    print_findings(findings)
+    if not quiet:
         say(f"{len(sources)} {'profile matches its' if len(sources) == 1 else 'profiles match their'} locks.")
     return 0
 
@@ -111,7 +114,8 @@ def _report(done: list[Locked], as_json: bool, quiet: bool) -> int:
     if not quiet:
         _show(done)
     if failed:
-        raise _error([f for locked in failed for f in locked.findings])
+        findings = {f.summary: f for locked in failed for f in locked.findings}
+        raise _error(list(findings.values()))
     return 0
 
 

@@ -186,7 +186,7 @@ def _lock_for(
     stale: str | None = "there is none"
     if path is not None:
         made, digest = read_lock_file(path)
-        stale = stale_because(made, source.profile, session.knowledge)
+        stale = stale_because(made, source.profile)
         if stale is None:
             return made, digest, path, None
     if options.locked:

@@ -79,7 +79,9 @@ def read(reference: str, folder: Path) -> Source:
     from provision.loading import load_file
 
     path, named = locate(reference, folder)
-    return Source(load_file(str(path), lambda p: Path(p).read_bytes()), path, named)
+    # Messages name the file as the person did; it is read from the folder that the command is run in.
+    origin = str(path) if named else reference
+    return Source(load_file(origin, lambda p: (folder / p).read_bytes()), path, named)
 
 
 def variants_of(source: Source, chosen: str | None = None) -> tuple[Source, ...]:
