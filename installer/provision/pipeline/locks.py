@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from provision.documents import dump_yaml, read_lock
 from provision.knowledge import Knowledge
@@ -109,7 +109,12 @@ def lock_pair(source: Source, session: Session, target: str, python: str, upgrad
     """Make one lock and write it if it differs from the one that is there. What cannot be locked is a finding."""
     path = lock_place(source, session.folder, target, python)
     before = _former(source, session, target, python)
-    named_so = {"profile": source.profile.name, "variant": source.variant, "target": target, "python": python}
+    named_so: dict[str, Any] = {
+        "profile": source.profile.name,
+        "variant": source.variant,
+        "target": target,
+        "python": python,
+    }
     try:
         made = make_lock(source.profile, target, python, session, upgrade.kept(before))
     except ProvisionError as error:
@@ -119,10 +124,10 @@ def lock_pair(source: Source, session: Session, target: str, python: str, upgrad
             path=path,
             before=before,
             findings=tuple(_placed(f, source) for f in error.findings),
-        )  # type: ignore[arg-type]
+        )
     made = replace(made, variant=source.variant)
     status = _write_if_new(path, dump_yaml(made))
-    return Locked(**named_so, status=status, path=path, lock=made, before=before)  # type: ignore[arg-type]
+    return Locked(**named_so, status=status, path=path, lock=made, before=before)
 
 
 def _write_if_new(path: Path, text: str) -> Status:
