@@ -26,8 +26,10 @@ from provision.knowledge import (
     PatchRow,
     Row,
     RuleRow,
+    RuntimeRow,
     load_knowledge,
 )
+from provision.knowledge.base import _NOT_OURS
 from provision.knowledge.reading import read_rows
 from provision.knowledge.rows import EVIDENCE, KINDS
 from provision.knowledge.schema import file_schema
@@ -35,7 +37,7 @@ from provision.model.profile import Target
 
 ROOT = Path(__file__).parents[1]
 FILES = sorted((ROOT / "installer/provision/knowledge").glob("*.yaml"))
-OURS = [file for file in FILES if not file.name.startswith(("devices", "symptoms"))]
+OURS = [file for file in FILES if not file.name.startswith(_NOT_OURS)]
 KNOWLEDGE = load_knowledge()
 
 
@@ -133,6 +135,23 @@ def test_builds_can_be_read() -> None:
             assert build.pythons, build.row
             assert all(re.fullmatch(r"3\.\d+", python) for python in build.pythons), build.row
             assert all(Requirement(text) for text in build.requires), build.row
+
+
+def test_runtimes_can_be_read() -> None:
+    for runtime in KNOWLEDGE.rows(RuntimeRow):
+        assert all(Requirement(text) for text in runtime.requires), runtime.id
+        assert all(re.fullmatch(r"3\.\d+", python) for python in runtime.pythons), runtime.id
+        SpecifierSet(runtime.capabilities)
+
+
+def test_examples_of_the_guide_are_rows() -> None:
+    guide = (ROOT / "docs/knowledge.md").read_text("utf-8")
+    rows = [
+        row
+        for row in re.findall(r"^```yaml\n(.*?)^```", guide, re.MULTILINE | re.DOTALL)
+        if "patches:" in row
+    ]
+    assert [row.id for text in rows for row in read_rows(text, "guide")] == ["tf28x-211-numpy"]
 
 
 def test_builds_come_from_an_index_that_is_known() -> None:

@@ -79,6 +79,8 @@ class Maker:
         }
 
     def attribute(self, cls: Any, field: dataclasses.Field[Any], note: str) -> Json:
+        if (cls, field.name) == (Profile, "variants"):
+            return {"description": note, "type": ["array", "null"], "items": self.variant()}
         schema = self.of(hints(cls)[field.name]) | self.facets(cls, field.name)
         if self.by_hand and not required(field) and field.name != "schema_":
             schema = nullable(schema)
@@ -87,6 +89,17 @@ class Maker:
             schema = {"allOf": [schema]}
         head = {"description": note} if note else {}
         return head | schema | self.default(field)
+
+    def variant(self) -> Json:
+        """An overlay: any key of a profile but those of the profile as a whole, and its own name."""
+        own = [f for f in dataclasses.fields(Profile) if f.name not in ("schema_", "extends", "variants")]
+        notes = field_notes(Profile)
+        return {
+            "type": "object",
+            "properties": {self.key(f.name): self.attribute(Profile, f, notes.get(f.name, "")) for f in own},
+            "required": ["name"],
+            "additionalProperties": False,
+        }
 
     def facets(self, cls: type, attribute: str) -> Json:
         return FACETS.get((cls, attribute), {}) if self.by_hand else {}

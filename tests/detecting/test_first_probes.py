@@ -76,7 +76,9 @@ def test_musl_by_its_loader() -> None:
 
 
 def test_cpuinfo_of_the_first_processor() -> None:
-    text = "processor\t: 0\nmodel name\t: Intel(R)  Xeon(R)\nflags\t\t: sse2 fpu avx\n\nprocessor: 1\nflags: x\n"
+    text = (
+        "processor\t: 0\nmodel name\t: Intel(R)  Xeon(R)\nflags\t\t: sse2 fpu avx\n\nprocessor: 1\nflags: x\n"
+    )
     assert cpu.parse_cpuinfo(text) == ("Intel(R) Xeon(R)", ("avx", "fpu", "sse2"))
 
 

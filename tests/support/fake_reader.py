@@ -100,7 +100,9 @@ class FakeReader:
         self.asked.append(words)
         names = {path: name for name, path in self.tools.items()}
         short = " ".join([names.get(command[0], command[0]), *command[1:]])
-        output = known.get(words) or known.get(short)
+        output = (
+            known.get(words) or known.get(short) or (known.get(command[0]) if known is self.scripts else None)
+        )
         if output is None and short.split(" ")[0] in self.tools:
             # The tool is there; what it answers to this question is not on record.
             return Output(1, "", "not on record")

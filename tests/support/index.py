@@ -156,14 +156,15 @@ class LoopbackIndex:
 
     def __init__(self, root: Path, *, tls: bool = False) -> None:
         self.root = root
-        self.requests: list[Request] = []
+        self._requests: list[Request] = []
+        self._answering = 0
         #: Serve PEP 691 JSON to those who accept it; metadata files beside the wheels (PEP 658).
         self.json = True
         self.metadata = False
         self.scheme = "https" if tls else "http"
         self._details: dict[Path, Details] = {}
         self._rules: list[_Rule] = []
-        self._lock = threading.Lock()
+        self._lock = threading.Condition()
         self._closing = threading.Event()
         self._server = _Server(("127.0.0.1", 0), _Handler)
         self._server.index = self
@@ -243,6 +244,13 @@ class LoopbackIndex:
         with self._lock:
             self._rules.clear()
 
+    @property
+    def requests(self) -> list[Request]:
+        """All requests answered so far; waits for answers under way, which clients may have read already."""
+        with self._lock:
+            self._lock.wait_for(lambda: self._answering == 0, timeout=30)
+            return list(self._requests)
+
     def sent(self, pattern: str = "*") -> int:
         """Body bytes sent so far for paths that match."""
         return sum(r.sent for r in self.requests if fnmatch.fnmatch(r.path, pattern))
@@ -259,9 +267,15 @@ class LoopbackIndex:
                     return rule.fault
         return Fault()
 
+    def begin(self) -> None:
+        with self._lock:
+            self._answering += 1
+
     def log(self, request: Request) -> None:
         with self._lock:
-            self.requests.append(request)
+            self._requests.append(request)
+            self._answering -= 1
+            self._lock.notify_all()
 
     def pause(self, seconds: float) -> None:
         """Sleep, but not past the end of the server."""
@@ -375,6 +389,7 @@ class _Handler(BaseHTTPRequestHandler):
             return
         code, headers, data = self._refusal(fault) or self._content(index, path, fault)
         sent = 0
+        index.begin()
         try:
             sent = self._write(code, headers, data if body else b"", fault)
         finally:

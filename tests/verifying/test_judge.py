@@ -228,9 +228,7 @@ def test_illegal_instruction_is_traced_to_missing_avx() -> None:
     assert any("crash-illegal-instruction" in one.text for one in finding.evidence)
 
 
-@pytest.mark.parametrize(
-    ("code", "expected"), [(0, "smoke-incomplete"), (3, "smoke-signal"), (17, "smoke-exit")]
-)
+@pytest.mark.parametrize(("code", "expected"), [(0, "smoke-incomplete"), (3, "smoke-exit")])
 def test_early_exit_is_no_success(code: int, expected: str) -> None:
     assert codes(judged(cut(recorded("torch-1.8.1-cpu"), "step", code))) == [expected]
 
@@ -262,14 +260,75 @@ def test_quick_level_asks_for_no_training() -> None:
     assert judged(record, device="cpu", demanded="cpu", level="quick").verdict == "passed"
 
 
+@pytest.mark.parametrize(
+    ("name", "done"),
+    [
+        ("torch-1.8.1-full", {"replicas", "throughput", "save"}),
+        ("torch-2.13.0-full", {"mixed", "replicas", "throughput", "save"}),
+        ("tensorflow-2.10.1-full", {"mixed", "replicas", "throughput", "save", "serve"}),
+    ],
+)
+def test_real_full_level_passes_and_names_what_was_done(name: str, done: set[str]) -> None:
+    result = judged(recorded(name))
+    assert (result.verdict, result.findings) == ("passed", ())
+    parts = result.facts["full"]
+    assert {what for what, part in parts.items() if part["done"]} == done
+    assert all(part["supported"] is False for what, part in parts.items() if what not in done)
+
+
+@pytest.mark.parametrize(
+    ("what", "facts", "expected"),
+    [
+        ("mixed", {"losses": [1.4] * 20}, "smoke-mixed"),
+        ("mixed", {"losses": [1.4, "nan"]}, "smoke-mixed"),
+        ("mixed", {"dtypes": {"wanted": "float16", "trunk": "float32", "head": "float32"}}, "smoke-mixed"),
+        ("mixed", {"dtypes": {"wanted": "float16", "trunk": "float16", "head": "float16"}}, "smoke-mixed"),
+        ("mixed", {"done": False, "error": "InternalError: x"}, "smoke-mixed"),
+        ("replicas", {"losses": [1.4, 1.4, 1.4]}, "smoke-replicas"),
+        ("throughput", {"done": False, "error": "RuntimeError: x"}, "smoke-throughput"),
+        ("save", {"difference": 0.5}, "smoke-save"),
+        ("serve", {"difference": "nan"}, "smoke-serve"),
+    ],
+)
+def test_part_of_the_full_level_that_went_wrong(what: str, facts: dict[str, Any], expected: str) -> None:
+    record = recorded("tensorflow-2.10.1-full")
+    (part,) = (one for one in record["report"] if one.get("what") == what)
+    part.update(facts)
+    result = judged(record)
+    assert (result.verdict, codes(result)) == ("failed", [expected])
+
+
+def test_slower_than_the_cpu_is_a_warning_only() -> None:
+    record = recorded("tensorflow-2.10.1-full")
+    (part,) = (one for one in record["report"] if one.get("what") == "speed-up")
+    part.update(done=True, supported=True, times=0.5)
+    result = judged(record)
+    assert (result.verdict, codes(result)) == ("passed", ["smoke-slow"])
+
+
+def test_device_that_took_no_memory_did_nothing() -> None:
+    record = change(recorded("torch-1.8.1-cpu"), "device", **GPU, memory=0)
+    assert codes(judged(record, device="cuda", demanded="cuda")) == ["smoke-device"]
+    record = change(record, "device", memory=1 << 20)
+    assert judged(record, device="cuda", demanded="cuda").verdict == "passed"
+
+
+def test_exit_in_the_middle_of_the_full_level_is_no_success() -> None:
+    assert codes(judged(cut(recorded("torch-2.13.0-full"), "full", 0))) == ["smoke-incomplete"]
+
+
 WORDS = st.sampled_from(
-    ["start", "importing", "imported", "import-failed", "devices", "matmul", "numpy", "device", "step", "fit",
-     "agreement", "result", "again", "order", "order-ended", "package-ended", "missing", "error", "stage", "end"]
-)  # fmt: skip
+    [
+        *("start", "importing", "imported", "import-failed", "devices", "matmul", "numpy", "device", "step"),
+        *("fit", "agreement", "result", "again", "order", "order-ended", "package-ended", "missing", "error"),
+        *("stage", "full", "end"),
+    ]
+)
 KEYS = (
-    "package", "module", "version", "losses", "cpu_losses", "loss", "used", "variables", "difference", "plugins",
-    "build", "code", "accuracy", "chance", "cpu_difference", "devices", "problem", "modules", "bridge", "again",
-)  # fmt: skip
+    *("package", "module", "version", "losses", "cpu_losses", "loss", "used", "variables", "difference"),
+    *("plugins", "build", "code", "accuracy", "chance", "cpu_difference", "devices", "problem", "modules"),
+    *("bridge", "again", "what", "done", "supported", "dtypes", "table", "memory", "times"),
+)
 PLAIN = (None, True, -11, 0, 10**400, 0.5, math.nan, math.inf, "", "nan", "torch", "x", "device:GPU:0")
 VALUES = st.sampled_from([*PLAIN, *([one] for one in PLAIN), *({"cuda": one} for one in PLAIN), [[]], [{}]])
 COMMON = {

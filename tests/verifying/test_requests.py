@@ -138,6 +138,13 @@ def test_receipt_names_the_card() -> None:
     assert made.proves == "On cuda (NVIDIA RTX A4000): it trains."
 
 
+def test_receipt_of_the_full_level_names_what_could_not_be_had() -> None:
+    parts = {"mixed": {"done": False, "supported": False}, "save": {"done": True}}
+    wanted = Demand(level="full", device="cpu", demanded="cpu")
+    made = proven(wanted, result(facts={"full": parts}))
+    assert made.proves.endswith("the full level except what is not to be had here: mixed (torch).")
+
+
 def test_one_failed_job_proves_nothing() -> None:
     made = proven(CUDA, result(), result("failed"))
     assert made.verdict == "failed"

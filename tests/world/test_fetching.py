@@ -29,16 +29,16 @@ from provision.world.web import Limits
 from tests.support import index as faults
 from tests.support.index import LoopbackIndex
 
-SIZE = 1_000_000
+SIZE = 400_000
 DATA = hashlib.shake_256(b"wheel").digest(SIZE)
-QUICK = Limits(attempts=4, pause=0.01, longest_pause=0.02, stall=1, patience=2)
+QUICK = Limits(attempts=4, pause=0.01, longest_pause=0.02, stall=30, patience=2)
 NAME = "big-1.0-py3-none-any.whl"
 PATH = f"/files/simple/big/{NAME}"
 
 
 @pytest.fixture
 def wanted(index: LoopbackIndex, tmp_path: Path) -> Wanted:
-    """A file of a megabyte that the index serves."""
+    """A file that the index serves."""
     (tmp_path / NAME).write_bytes(DATA)
     served = index.add(tmp_path / NAME, "big")
     (tmp_path / NAME).unlink()
@@ -93,7 +93,7 @@ def test_without_a_size_the_hash_decides(fetcher: Fetcher, wanted: Wanted) -> No
 
 def test_many_files(fetcher: Fetcher, index: LoopbackIndex) -> None:
     all_wanted = []
-    for number in range(30):
+    for number in range(20):
         path = index.wheel("many", f"1.{number}", files={"many.py": "#" * number * 1000})
         digest = hashlib.sha256(path.read_bytes()).hexdigest()
         all_wanted.append(
@@ -101,7 +101,7 @@ def test_many_files(fetcher: Fetcher, index: LoopbackIndex) -> None:
         )
     paths = fetcher.fetch([*all_wanted, all_wanted[0]])
     assert [paths[w.sha256].name for w in all_wanted] == [w.filename for w in all_wanted]
-    assert len(index.requests) == 30
+    assert len(index.requests) == 20
 
 
 @pytest.mark.parametrize(
@@ -111,12 +111,12 @@ def test_many_files(fetcher: Fetcher, index: LoopbackIndex) -> None:
         (faults.status(500), 1),
         (faults.status(429, Retry_After="0"), 2),
         (faults.truncated(0.7), 1),
-        (faults.truncated(0.5), 5),
+        (faults.truncated(0.5), 4),
         (faults.reset(0.6), 1),
         (faults.reset(70_000), 9),
         (faults.stalled(0.3), 1),
         (faults.mute(), 1),
-        (faults.drip(100_000, 0.01), None),
+        (faults.drip(40_000, 0.01), None),
         (faults.no_ranges(), None),
         (faults.wrong_length(SIZE + 50), 1),
         (faults.wrong_length(SIZE - 50), 1),
@@ -127,7 +127,8 @@ def test_passing_trouble_is_outlived(
     fetcher: Fetcher, wanted: Wanted, index: LoopbackIndex, fault: faults.Fault, times: int | None
 ) -> None:
     index.fail(PATH, fault, times)
-    assert arrives(fetcher, wanted)
+    stalls = fault.silent or fault.end == "stall"
+    assert arrives(replace(fetcher, limits=replace(QUICK, stall=0.5)) if stalls else fetcher, wanted)
 
 
 def test_a_reset_download_goes_on_where_it_broke(
@@ -135,7 +136,7 @@ def test_a_reset_download_goes_on_where_it_broke(
 ) -> None:
     index.fail(PATH, faults.reset(0.8), times=1)
     assert arrives(fetcher, wanted)
-    assert [r.range for r in index.requests] == ["", "bytes=800000-"]
+    assert [r.range for r in index.requests] == ["", "bytes=320000-"]
     assert index.sent(PATH) == SIZE
 
 
@@ -145,7 +146,7 @@ def test_the_next_run_goes_on_where_the_last_one_gave_up(
     index.fail(PATH, faults.reset(0.8), times=1)
     index.fail(PATH, faults.status(503))
     (finding,) = failure(fetcher, wanted, kind=ApplyError)
-    assert "0.8 MB of 1.0 MB are kept" in finding.summary
+    assert "0.3 MB of 0.4 MB are kept" in finding.summary
     assert finding.evidence[0].text == "503 Service Unavailable"
     index.heal()
     assert arrives(fetcher, wanted)
@@ -156,14 +157,13 @@ def test_a_killed_process_leaves_what_the_next_one_continues(
     fetcher: Fetcher, wanted: Wanted, index: LoopbackIndex
 ) -> None:
     index.fail(PATH, faults.stalled(0.5), times=1)
-    process = in_process(fetcher, wanted, stall=60)
-    wait_until(lambda: part(fetcher, wanted).exists())
-    time.sleep(0.3)
+    process = in_process(fetcher, wanted, stall=600)
+    wait_until(lambda: store.size_of(part(fetcher, wanted)) > SIZE // 8)
     process.kill()
     process.wait()
     index.heal()
     held = store.size_of(part(fetcher, wanted))
-    assert SIZE // 4 < held <= SIZE // 2
+    assert SIZE // 8 < held <= SIZE // 2
     assert arrives(fetcher, wanted)
     assert index.requests[-1].range == f"bytes={held}-"
     assert index.requests[-1].sent == SIZE - held
@@ -171,15 +171,15 @@ def test_a_killed_process_leaves_what_the_next_one_continues(
 
 def test_ctrl_c_leaves_a_part_and_no_waiting(fetcher: Fetcher, wanted: Wanted, index: LoopbackIndex) -> None:
     index.fail(PATH, faults.stalled(0.5), times=1)
-    process = in_process(fetcher, wanted, stall=60)
-    wait_until(lambda: part(fetcher, wanted).exists())
-    time.sleep(0.3)
+    process = in_process(fetcher, wanted, stall=600)
+    wait_until(lambda: store.size_of(part(fetcher, wanted)) > SIZE // 8)
     process.send_signal(signal.SIGINT)
-    _, stderr = process.communicate(timeout=20)
+    _, stderr = process.communicate(timeout=120)
     assert stderr.rstrip().endswith("KeyboardInterrupt")
-    assert part(fetcher, wanted).stat().st_size == SIZE // 2
+    held = store.size_of(part(fetcher, wanted))
+    assert SIZE // 8 < held <= SIZE // 2
     assert arrives(fetcher, wanted)
-    assert index.requests[-1].range == "bytes=500000-"
+    assert index.requests[-1].range == f"bytes={held}-"
 
 
 def in_process(fetcher: Fetcher, wanted: Wanted, stall: float) -> subprocess.Popen[str]:
@@ -209,7 +209,7 @@ def in_process(fetcher: Fetcher, wanted: Wanted, stall: float) -> subprocess.Pop
     return process
 
 
-def wait_until(true: Callable[[], bool], seconds: float = 20) -> None:
+def wait_until(true: Callable[[], bool], seconds: float = 120) -> None:
     end = time.monotonic() + seconds
     while not true():
         assert time.monotonic() < end
@@ -217,10 +217,10 @@ def wait_until(true: Callable[[], bool], seconds: float = 20) -> None:
 
 
 def test_two_processes_bring_one_file_once(fetcher: Fetcher, wanted: Wanted, index: LoopbackIndex) -> None:
-    index.fail(PATH, faults.drip(50_000, 0.02))
-    both = [in_process(fetcher, wanted, stall=60) for _ in range(2)]
+    index.fail(PATH, faults.drip(20_000, 0.02))
+    both = [in_process(fetcher, wanted, stall=600) for _ in range(2)]
     for process in both:
-        _, stderr = process.communicate(timeout=60)
+        _, stderr = process.communicate(timeout=120)
         assert process.returncode == 0, stderr
     assert index.sent(PATH) == SIZE
     assert arrives(fetcher, wanted)
@@ -310,7 +310,7 @@ def test_the_next_place_is_tried(fetcher: Fetcher, wanted: Wanted, index: Loopba
     assert arrives(fetcher, replace(wanted, urls=urls))
 
 
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("seed", range(10))
 def test_any_run_of_faults_ends_well(
     fetcher: Fetcher, wanted: Wanted, index: LoopbackIndex, seed: int
 ) -> None:
@@ -496,22 +496,28 @@ def test_redirects_are_followed_and_logins_stay_behind(
 def test_logins_from_the_url_the_index_and_netrc(
     fetcher: Fetcher, wanted: Wanted, index: LoopbackIndex, isolated_home: Path
 ) -> None:
-    index.fail(PATH, faults.requires_login("me", "pässword"))
+    index.fail(PATH, faults.requires_login("me", "sesame@open"))
     (finding,) = failure(fetcher, wanted, kind=ApplyError)
     assert finding.code == "unauthorized"
-    with_login = index.address(PATH).replace("://", "://me:p%C3%A4ssword@")
+    with_login = index.address(PATH).replace("://", "://me:sesame%40open@")
     wrong = replace(wanted, urls=(with_login.replace("me:", "you:"),))
-    assert "ssword" not in repr(failure(fetcher, wrong, kind=ApplyError))
-    config = IndexConfig(default_url=with_login.replace(PATH, "/simple"))
-    (isolated_home / ".netrc").write_text("machine 127.0.0.1 login me password pässword\n", encoding="utf-8")
-    for number, (name, text) in enumerate({"url": with_login, "index": PATH, "netrc": PATH}.items()):
-        way = replace(fetcher, cache=fetcher.cache / str(number))
-        url = text if name == "url" else index.address(PATH)
-        assert arrives(
-            replace(way, config=config if name == "index" else IndexConfig()), replace(wanted, urls=(url,))
-        )
-    notes = [p.read_text() for p in fetcher.cache.rglob("*.json")]
-    assert "ssword" not in "".join(notes)
+    assert "sesame" not in repr(failure(fetcher, wrong, kind=ApplyError))
+    assert arrives(replace(fetcher, cache=fetcher.cache / "1"), replace(wanted, urls=(with_login,)))
+    config = IndexConfig(extra_urls=(with_login.replace(PATH, "/simple"),))
+    assert arrives(replace(fetcher, cache=fetcher.cache / "2", config=config), wanted)
+    netrc = "machine 127.0.0.1 login me password sesame@open\n"
+    (isolated_home / ".netrc").write_text(netrc, encoding="utf-8")
+    assert arrives(replace(fetcher, cache=fetcher.cache / "3"), wanted)
+
+
+def test_logins_are_not_written_down(fetcher: Fetcher, wanted: Wanted, index: LoopbackIndex) -> None:
+    index.fail(PATH, faults.reset(0.5), times=1)
+    index.fail(PATH, faults.status(503))
+    with_login = index.address(PATH).replace("://", "://me:sesame@")
+    assert "sesame" not in repr(failure(fetcher, replace(wanted, urls=(with_login,)), kind=ApplyError))
+    (note,) = fetcher.cache.rglob("*.json")
+    assert "127.0.0.1" in note.read_text()
+    assert "sesame" not in note.read_text()
 
 
 def test_plain_http_to_elsewhere_must_be_trusted(

@@ -319,7 +319,7 @@ def test_pip_itself_reads_the_same(tmp_path: Path) -> None:
         )
         ours = [
             config.default_url or unset[0], list(config.extra_urls), list(config.find_links),
-            list(config.trusted_hosts), config.cert, config.client_cert, config.proxy or "",
+            list(config.trusted_hosts), config.cert, config.client_cert, config.proxy or unset[6],
             config.timeout or unset[7], config.no_index,
         ]  # fmt: skip
         assert ours == answer

@@ -59,8 +59,9 @@ def test_job_sees_its_variables_and_nothing_from_outside(tmp_path: Path) -> None
     print("warned", file=sys.stderr)
     names = ("MINE", "PYTHONPATH", "PYTHONNOUSERSITE", "PYTHONDONTWRITEBYTECODE", "PYTHONSAFEPATH")
     facts = {name: os.environ.get(name) for name in names}
+    facts.update(event="result", cwd=os.getcwd(), argv=sys.argv[1:])
     with open(report, "a") as stream:
-        stream.write(json.dumps({"event": "result", "cwd": os.getcwd(), "argv": sys.argv[1:], **facts}) + "\\n")
+        stream.write(json.dumps(facts) + "\\n")
     """
     outside = {"PYTHONPATH": str(tmp_path), "PYTHONDONTWRITEBYTECODE": "1", "PYTHONSAFEPATH": "1"}
     output = run(tmp_path, body, request(limit=20, MINE="1"), **outside)
@@ -180,10 +181,8 @@ def test_interrupt_ends_the_job_and_goes_on(tmp_path: Path) -> None:
     """Ctrl-C at the terminal reaches the tool alone: the job is in a group of its own."""
     jobs, pid_file = tmp_path / "jobs", tmp_path / "pid"
     jobs.mkdir()
-    (jobs / "tiny_job.py").write_text(
-        f"import os, pathlib, time\npathlib.Path({str(pid_file)!r}).write_text(str(os.getpid()))\ntime.sleep(600)\n",
-        encoding="utf-8",
-    )
+    body = f"pathlib.Path({str(pid_file)!r}).write_text(str(os.getpid()))\ntime.sleep(600)\n"
+    (jobs / "tiny_job.py").write_text(f"import os, pathlib, time\n{body}", encoding="utf-8")
     script = (
         "import pathlib, sys\n"
         "from provision.ports import JobRequest\n"

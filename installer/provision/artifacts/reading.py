@@ -4,9 +4,8 @@ values."""
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from fnmatch import fnmatchcase
 from functools import cache
 from importlib import resources
 from typing import Any
@@ -24,8 +23,18 @@ class BuildFile:
     cudnn: tuple[str, ...] = ()
     rocm: tuple[str, ...] = ()
     is_cuda: tuple[str, ...] = ()
+    is_rocm: tuple[str, ...] = ()
     architectures: tuple[str, ...] = ()
     cuda_none: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RuntimeSign:
+    """Libraries that tell the runtime (`kind`) of a wheel which needs or brings one of them."""
+
+    kind: str
+    needs: re.Pattern[str]
+    brings: re.Pattern[str]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,9 +47,7 @@ class ReadingRows:
     kernel_files: tuple[re.Pattern[str], ...] = ()
     legacy_tags: Mapping[str, str]
     ptx_first_cuda: Mapping[str, str]
-
-    def build_file(self, member: str) -> BuildFile | None:
-        return next((row for row in self.build_files if fnmatchcase(member, row.member)), None)
+    runtime_signs: tuple[RuntimeSign, ...] = ()
 
     def kernel_target(self, member: str) -> str:
         """The AMD target that a member's name states, or nothing."""
@@ -60,6 +67,7 @@ def reading_rows() -> ReadingRows:
         kernel_files=tuple(re.compile(row["member"]) for row in document["kernel-files"]),
         legacy_tags={tag: glibc for row in document["manylinux"] for tag, glibc in row["tags"].items()},
         ptx_first_cuda={isa: cuda for row in document["ptx"] for isa, cuda in row["first-cuda"].items()},
+        runtime_signs=tuple(_sign(row) for row in document["runtime-signs"]),
     )
 
 
@@ -76,12 +84,29 @@ def packaged(name: str) -> dict[str, Any]:
     """A packaged knowledge file as plain values."""
     import yaml
 
-    text = resources.files("provision.knowledge").joinpath(name).read_text(encoding="utf-8")
+    text = resources.files("provision").joinpath("knowledge").joinpath(name).read_text(encoding="utf-8")
     document: dict[str, Any] = yaml.safe_load(text)
     return document
 
 
+def pattern(names: Iterable[str]) -> re.Pattern[str]:
+    """A pattern for any of these names, in which `*` stands for anything; none of them fits nothing."""
+    parts = [re.escape(name).replace(r"\*", ".*") for name in names]
+    return re.compile("|".join(parts) or r"(?!)")
+
+
+def library_key(name: str) -> str:
+    """A library's name as it is compared: Windows does not tell cases apart."""
+    return name.lower() if name.lower().endswith((".dll", ".pyd")) else name
+
+
+def _sign(row: dict[str, Any]) -> RuntimeSign:
+    return RuntimeSign(
+        kind=row["kind"], needs=pattern(row.get("needs", ())), brings=pattern(row.get("brings", ()))
+    )
+
+
 def _build_file(row: dict[str, Any]) -> BuildFile:
-    names = ("cuda", "cudnn", "rocm", "is-cuda", "architectures")
+    names = ("cuda", "cudnn", "rocm", "is-cuda", "is-rocm", "architectures")
     lists = {name.replace("-", "_"): tuple(row.get(name, ())) for name in names}
     return BuildFile(id=row["id"], member=row["member"], cuda_none=row.get("cuda-none", ""), **lists)

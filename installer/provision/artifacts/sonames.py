@@ -8,12 +8,12 @@ environment installs without a word, and the import fails.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 
-from provision.artifacts.reading import packaged
-from provision.model.artifact import ArtifactFacts
+from provision.artifacts.reading import library_key, packaged, pattern
+from provision.model.artifact import ArtifactFacts, LibraryFacts
 from provision.model.finding import Evidence, Finding, Remedy
 
 
@@ -30,11 +30,15 @@ class Supply:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Missing:
-    """A library that nobody brings, and the files that need it (`wheel: path`). `by` is who usually does."""
+    """A library that nobody brings, and the files that need it (`wheel: path`). `by` is who usually does.
+
+    `fatal`: a Python module needs it, or a library that others are linked with; else the files that need it
+    are loaded by name only, if at all."""
 
     soname: str
     wanted_by: tuple[str, ...]
     by: str = ""
+    fatal: bool = True
 
 
 @cache
@@ -42,7 +46,7 @@ def supplies() -> tuple[Supply, ...]:
     """The packaged rows (knowledge/sonames.yaml)."""
     rows = packaged("sonames.yaml")["supplies"]
     return tuple(
-        Supply(id=row["id"], by=row["by"], names=_pattern(row["names"]), source=row["source"]) for row in rows
+        Supply(id=row["id"], by=row["by"], names=pattern(row["names"]), source=row["source"]) for row in rows
     )
 
 
@@ -52,11 +56,15 @@ def missing(planned: Sequence[ArtifactFacts], rows: Sequence[Supply] | None = No
     Libraries that the machine must have (driver, SDK, the Visual C++ runtime) are not among them:
     `from_machine` names those."""
     rows = supplies() if rows is None else rows
+    linked = {
+        library_key(name) for facts in planned for library in facts.libraries for name in library.needed
+    }
     found = []
     for soname, wanted in _open_needs(planned).items():
         by = _supplier(soname, rows)
         if by not in MACHINE:
-            found.append(Missing(soname=soname, wanted_by=wanted, by=by))
+            fatal = any(_is_loaded(library, linked) for library in wanted.values())
+            found.append(Missing(soname=soname, wanted_by=tuple(wanted), by=by, fatal=fatal))
     return tuple(found)
 
 
@@ -82,10 +90,10 @@ def missing_finding(lacking: Missing, cuda: str = "") -> Finding:
         remedies.insert(0, Remedy(f"Add {project} to the profile's packages", f"packages: [{project}]"))
     return Finding(
         code="soname-missing",
-        severity="error",
+        severity="error" if lacking.fatal else "warning",
         summary=f"No planned package brings {lacking.soname}",
         detail="Libraries in the plan are linked with it, the packages' metadata does not ask for it: "
-        "the environment would install, and the import would fail.",
+        + ("the environment would install, and the import would fail." if lacking.fatal else BY_NAME),
         evidence=tuple(Evidence(place, f"needs {lacking.soname}") for place in lacking.wanted_by),
         remedies=tuple(remedies),
     )
@@ -96,26 +104,30 @@ SYSTEM = frozenset({"system", "python"})
 MACHINE = SYSTEM | {"driver", "sdk", "msvc"}
 
 
-def _open_needs(planned: Sequence[ArtifactFacts]) -> dict[str, tuple[str, ...]]:
-    """Needed by some artifact and provided by none -> who needs it. Windows does not tell cases apart."""
-    provided = {_key(name) for facts in planned for name in facts.provided}
-    needs: dict[str, dict[str, None]] = {}
+BY_NAME = "nothing seen loads them at import, so the fault would show when they are used, if ever."
+
+
+def _open_needs(planned: Sequence[ArtifactFacts]) -> dict[str, dict[str, LibraryFacts]]:
+    """Needed by some library and provided by no artifact -> who needs it (`wheel: path`)."""
+    provided = {library_key(name) for facts in planned for name in facts.provided}
+    needs: dict[str, dict[str, LibraryFacts]] = {}
     for facts in planned:
         for library in facts.libraries:
             for name in (*library.needed, *library.delayed):
-                if _key(name) not in provided:
-                    needs.setdefault(name, {})[f"{facts.file}: {library.path}"] = None
-    return {name: tuple(needs[name]) for name in sorted(needs)}
+                if library_key(name) not in provided:
+                    needs.setdefault(name, {})[f"{facts.file}: {library.path}"] = library
+    return dict(sorted(needs.items()))
 
 
-def _key(name: str) -> str:
-    return name.lower() if name.lower().endswith((".dll", ".pyd")) else name
+def _is_loaded(library: LibraryFacts, linked: set[str]) -> bool:
+    """Is it a Python module, or linked into another planned library?"""
+    name = library.path.rsplit("/", 1)[-1]
+    module = name.endswith(".pyd") or not name.startswith("lib") or ".cpython-" in name or ".abi3." in name
+    return (module and not name.lower().endswith(".dll")) or {
+        library_key(name),
+        library.soname,
+    } & linked != set()
 
 
 def _supplier(soname: str, rows: Sequence[Supply]) -> str:
-    return next((row.by for row in rows if row.names.fullmatch(_key(soname))), "")
-
-
-def _pattern(names: Iterable[str]) -> re.Pattern[str]:
-    """Names where `*` stands for anything."""
-    return re.compile("|".join(re.escape(name).replace(r"\*", ".*") for name in names))
+    return next((row.by for row in rows if row.names.fullmatch(library_key(soname))), "")

@@ -44,6 +44,10 @@ def environment_option(function: F) -> F:
     )(function)
 
 
+def variant_option(function: F) -> F:
+    return click.option("--variant", metavar="NAME", help="This variant of the profile.")(function)
+
+
 def device_option(function: F) -> F:
     return click.option(
         "--device", metavar="DEVICE",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 
 from provision.detecting.sighting import found
 from provision.detecting.told import Told
@@ -23,7 +24,7 @@ def probe(reader: Reader, vendor: str) -> Told:
         path = f"{_NODES}/{name}/properties"
         device = parse_node(reader.read_text(path) or "", path)
         if device is not None and device.vendor == vendor:
-            devices.append(_with_memory(reader, device))
+            devices.append(_by_sysfs(reader, device))
     return Told(source=_NODES, devices=tuple(devices), findings=tuple(_rights(reader, devices)))
 
 
@@ -54,11 +55,12 @@ def gfx_target(number: int) -> str:
     return f"gfx{major}{minor:x}{step:x}" if major else ""
 
 
-def _with_memory(reader: Reader, device: Device) -> Device:
-    from dataclasses import replace
-
-    text = (reader.read_text(f"/sys/bus/pci/devices/{device.pci}/mem_info_vram_total") or "").strip()
-    return replace(device, memory=int(text)) if re.fullmatch(r"[0-9]{1,20}", text) else device
+def _by_sysfs(reader: Reader, device: Device) -> Device:
+    """With the memory and the name that the display driver tells."""
+    folder = f"/sys/bus/pci/devices/{device.pci}"
+    size = (reader.read_text(f"{folder}/mem_info_vram_total") or "").strip()
+    name = (reader.read_text(f"{folder}/product_name") or "").strip()
+    return replace(device, name=name, memory=int(size) if re.fullmatch(r"[0-9]{1,20}", size) else None)
 
 
 def _rights(reader: Reader, devices: list[Device]) -> Iterator[Finding]:

@@ -40,7 +40,7 @@ def probe(reader: Reader, host: Host, cache: Mapping[str, tuple[str, ...]]) -> S
     """All copies, the versions of those that win, and what is wrong with them."""
     look = _Look(reader, host)
     folders = list(_folders(look))
-    copies = _judged([*_in_folders(look, folders), *_in_cache(look, cache)])
+    copies = _judged(look, [*_in_folders(look, folders), *_in_cache(look, cache)])
     toolkits = tuple(_toolkits(look))
     software = (*toolkits, *copies)
     winners = [copy for copy in software if copy.active and copy.version]
@@ -82,14 +82,9 @@ def _of_environment(look: _Look, prefix: str) -> Iterator[str]:
 
 
 def _in_folders(look: _Look, folders: Iterable[tuple[str, str]]) -> Iterator[Software]:
-    seen: set[str] = set()
     for place, folder in folders:
         for row, name in _libraries(look, folder):
-            path = look.paths.join(folder, name)
-            real = look.reader.realpath(path)
-            if real not in seen:
-                seen.add(real)
-                yield _copy(look, row, path, place)
+            yield _copy(look, row, look.paths.join(folder, name), place)
 
 
 def _libraries(look: _Look, folder: str) -> Iterator[tuple[Row, str]]:
@@ -185,17 +180,20 @@ def _by_name(look: _Look, row: Row, path: str) -> str:
     return listed or (number[1] if number and row["name"] == "cudnn" else "")
 
 
-def _judged(copies: Iterable[Software]) -> tuple[Software, ...]:
-    """Of all copies under one file name the first that is reached wins."""
-    found_copies = sorted(copies, key=lambda copy: _rank(copy.place))
+def _judged(look: _Look, copies: Iterable[Software]) -> tuple[Software, ...]:
+    """Of all copies under one file name the first that is reached wins. One file that is reached in several
+    ways counts once, by the first of them."""
+    real: set[str] = set()
     taken: set[str] = set()
     judged = []
-    for copy in found_copies:
+    for copy in sorted(copies, key=lambda copy: _rank(copy.place)):
+        file = look.reader.realpath(copy.path)
         library = copy.facts["library"].lower()
         reached = copy.place in _REACHED
-        judged.append(replace(copy, active=reached and library not in taken))
-        if reached:
-            taken.add(library)
+        if file not in real:
+            judged.append(replace(copy, active=reached and library not in taken))
+            taken |= {library} if reached else set()
+        real.add(file)
     return tuple(judged)
 
 
@@ -260,8 +258,7 @@ def _toolkit_folders(look: _Look) -> Iterator[str]:
 
 def _toolkits(look: _Look) -> Iterator[Software]:
     """CUDA toolkits; the one whose compiler is found first on PATH is the active one."""
-    compiler = look.reader.which("nvcc")
-    active = look.reader.realpath(look.paths.dirname(look.paths.dirname(compiler))) if compiler else ""
+    active = _toolkit_on_path(look)
     stated = set(look.reader.environ().values())
     folders = list(_toolkit_folders(look))
     if active and active not in [look.reader.realpath(folder) for folder in folders]:
@@ -278,6 +275,16 @@ def _toolkits(look: _Look) -> Iterator[Software]:
             else "folder",
             active=look.reader.realpath(folder) == active,
         )
+
+
+def _toolkit_on_path(look: _Look) -> str:
+    """The toolkit whose compiler is first on PATH; empty if that is none (a wrapper elsewhere)."""
+    compiler = look.reader.which("nvcc")
+    if not compiler:
+        return ""
+    folder = look.paths.dirname(look.paths.dirname(look.reader.realpath(compiler)))
+    marks = ("version.json", "version.txt", "nvvm")
+    return folder if any(look.reader.exists(look.paths.join(folder, mark)) for mark in marks) else ""
 
 
 def _toolkit_version(look: _Look, folder: str) -> str:

@@ -35,11 +35,10 @@ class _Sources(NamedTuple):
 def probe(reader: Reader, host: Host, cards: tuple[Device, ...]) -> Sighting:
     """What is known of NVIDIA's devices; `cards` are those that the PCI bus shows."""
     row = next(row for row in table("tools") if row["vendor"] == "nvidia")
+    library = nvml.probe(reader, row["libraries"])
     tool = path_of(reader, row)
     sources = _Sources(
-        nvml=nvml.probe(reader, row["libraries"]),
-        smi=nvidia_smi.probe(reader, tool) if tool else None,
-        kernel=nvidia_proc.version(reader),
+        nvml=library, smi=_smi(reader, tool, library) if tool else None, kernel=nvidia_proc.version(reader)
     )
     devices = _devices(reader, sources, cards)
     findings = [finding for source in sources.told() for finding in source.findings]
@@ -49,6 +48,14 @@ def probe(reader: Reader, host: Host, cards: tuple[Device, ...]) -> Sighting:
     findings += [finding for device in devices for finding in _of_device(device)]
     facts = saw(_best(sources), drivers=_drivers(sources, cards), devices=devices)
     return replace(facts, findings=each_code_once(findings))
+
+
+def _smi(reader: Reader, tool: str, library: Told | None) -> Told | None:
+    if library is None or not library.devices:
+        # A library that hangs makes the tool, which loads it, hang too.
+        hangs = library is not None and any(finding.code == "tool-timeout" for finding in library.findings)
+        return None if hangs else nvidia_smi.probe(reader, tool)
+    return nvidia_smi.check(reader, tool)
 
 
 def _devices(reader: Reader, sources: _Sources, cards: tuple[Device, ...]) -> tuple[Device, ...]:

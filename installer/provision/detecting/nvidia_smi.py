@@ -12,7 +12,7 @@ from provision.model.machine import Device
 from provision.ports import Reader
 
 #: Asked in this order; a release that does not know one of them is asked again without it.
-_FIELDS = (
+FIELDS = (
     *("index", "name", "pci.bus_id", "pci.device_id", "uuid", "driver_version", "memory.total"),
     *("compute_cap", "mig.mode.current", "driver_model.current"),
 )
@@ -20,8 +20,17 @@ _FACTS = {"index": "index", "uuid": "uuid", "mig.mode.current": "mig", "driver_m
 _NOT_TOLD = ("", "N/A", "[N/A]", "[Not Supported]", "[Unknown Error]", "[GPU requires reset]", "Disabled")
 
 
+def check(reader: Reader, tool: str) -> Told:
+    """One question to hold against what another source has told. Each start of the tool may take seconds."""
+    answer = _query(reader, tool)
+    devices = parse_query(answer.text) if answer.finding is None else ()
+    if not devices:
+        return probe(reader, tool)
+    return Told(source=tool, driver=devices[0].driver, devices=devices)
+
+
 def probe(reader: Reader, tool: str) -> Told:
-    """Ask the nvidia-smi at a path: its table first, since that needs the least of it."""
+    """All that the nvidia-smi at a path tells: its table first, since that needs the least of it."""
     plain = tools.ask(reader, [tool])
     if plain.finding is not None and plain.finding.code != "tool-failed":
         return Told(source=tool, findings=(plain.finding,))
@@ -36,9 +45,9 @@ def probe(reader: Reader, tool: str) -> Told:
 
 
 def _query(reader: Reader, tool: str) -> tools.Answer:
-    fields = list(_FIELDS)
+    fields = list(FIELDS)
     answer = tools.ABSENT
-    for _ in _FIELDS:
+    for _ in FIELDS:
         answer = tools.ask(reader, [tool, f"--query-gpu={','.join(fields)}", "--format=csv,nounits"])
         unknown = refused_field(answer.said)
         if unknown not in fields:

@@ -6,10 +6,11 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from provision.detecting import tools
 from provision.detecting.rows import Row, table
 from provision.detecting.sighting import found
 from provision.detecting.told import Told, address
-from provision.detecting.tools import TIME_LIMIT, finding_of
+from provision.detecting.tools import finding_of
 from provision.model.finding import Finding
 from provision.model.machine import Device
 from provision.ports import Output, Reader
@@ -20,7 +21,7 @@ _DRIVER_MODELS = {0: "WDDM", 1: "TCC", 2: "MCDM"}
 
 def probe(reader: Reader, libraries: Sequence[str]) -> Told | None:
     """What NVML tells; None if no library is there."""
-    output = reader.script("nvml", libraries, timeout=TIME_LIMIT)
+    output = reader.script("nvml", libraries, timeout=tools.TIME_LIMIT)
     if output is None or (output.code == 0 and not output.stdout.strip()):
         return None
     if output.code != 0:
@@ -30,7 +31,7 @@ def probe(reader: Reader, libraries: Sequence[str]) -> Told | None:
 
 def _broken(output: Output) -> Finding:
     if output.code is None:
-        what = f"NVML did not answer within {TIME_LIMIT:g} s"
+        what = f"NVML did not answer within {tools.TIME_LIMIT:g} s"
         return found("tool-timeout", "warning", what, remedies=["A restart frees a wedged device or driver."])
     ended = f"ended with code {output.code}" if output.code > 0 else f"was ended by signal {-output.code}"
     said = [(_SOURCE, output.stderr[-300:])]
@@ -38,22 +39,23 @@ def _broken(output: Output) -> Finding:
 
 
 def parse(text: str) -> Told:
-    """The JSON object of the script. Anything else is a source that tells nothing."""
+    """The JSON object of the script, its last line (a library may print before it). Anything else is a source
+    that tells nothing."""
     try:
-        told = json.loads(text)
+        told = json.loads(text.strip().rpartition("\n")[2])
     except ValueError:
         told = None
     if not isinstance(told, dict):
         return Told(
             source=_SOURCE, findings=(found("tool-failed", "warning", "NVML's answer cannot be read"),)
         )
-    devices = (_device(item) for item in told.get("devices") or () if isinstance(item, dict))
+    devices = (_device(item) for item in _objects(told.get("devices")))
     return Told(
         source=_SOURCE,
         driver=_text(told.get("driver")),
         cuda=cuda_version(told.get("cuda")),
         devices=tuple(device for device in devices if device.name or device.pci),
-        findings=tuple(_troubles(told.get("errors") or (), _text(told.get("library")))),
+        findings=tuple(_troubles(told.get("errors"), _text(told.get("library")))),
     )
 
 
@@ -87,19 +89,22 @@ def _facts(item: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         yield "pci-id", f"{item['pci_id'] & 0xFFFF:04x}:{item['pci_id'] >> 16 & 0xFFFF:04x}"
     if item.get("mig"):
         yield "mig", "Enabled"
-        instances = item.get("instances") or ()
-        yield "mig-instances", ", ".join(_text(one.get("name")) for one in instances if isinstance(one, dict))
-    if item.get("driver_model") in _DRIVER_MODELS:
-        yield "driver-model", _DRIVER_MODELS[item["driver_model"]]
+        yield "mig-instances", ", ".join(_text(one.get("name")) for one in _objects(item.get("instances")))
+    model = item.get("driver_model")
+    if isinstance(model, int) and model in _DRIVER_MODELS:
+        yield "driver-model", _DRIVER_MODELS[model]
 
 
-def _troubles(errors: Sequence[Any], library: str) -> Iterator[Finding]:
-    for error in errors:
-        if isinstance(error, dict):
-            code, call = error.get("code"), _text(error.get("call"))
-            row = trouble(code)
-            if row is not None:
-                yield finding_of(row, library or _SOURCE, f"{call} returned {code}")
+def _troubles(errors: object, library: str) -> Iterator[Finding]:
+    for error in _objects(errors):
+        code, call = error.get("code"), _text(error.get("call"))
+        row = trouble(code)
+        if row is not None:
+            yield finding_of(row, library or _SOURCE, f"{call} returned {code}")
+
+
+def _objects(value: object) -> list[Mapping[str, Any]]:
+    return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
 
 
 def trouble(code: object) -> Row | None:

@@ -48,7 +48,9 @@ def _function(reader: Reader, ids: tuple[str, str, str], values: Mapping[str, st
     vendor, device, subsystem = (part.lower() for part in ids)
     driver = _values(reader, f"{_CONTROL}\\Control\\Class\\{values['Driver']}") if "Driver" in values else {}
     kind = re.search(r"CC_([0-9A-F]{4,6})", f"{values.get('HardwareID')} {values.get('CompatibleIDs')}")
-    version = driver.get("DriverVersion", "")
+    # Microsoft's basic display driver shows a picture and computes nothing.
+    basic = driver.get("ProviderName") == "Microsoft"
+    version = "" if basic else driver.get("DriverVersion", "")
     return Function(
         address=location(values.get("LocationInformation", "")),
         vendor=vendor,
@@ -56,7 +58,7 @@ def _function(reader: Reader, ids: tuple[str, str, str], values: Mapping[str, st
         kind=kind[1].lower().ljust(6, "0") if kind else "",
         subsystem=f"{subsystem[4:]}:{subsystem[:4]}" if subsystem else "",
         driver=values.get("Service", ""),
-        name=driver.get("DriverDesc", "") or values.get("DeviceDesc", "").rpartition(";")[2],
+        name="" if basic else driver.get("DriverDesc", "") or values.get("DeviceDesc", "").rpartition(";")[2],
         version=nvidia_version(version)
         if vendor == _NVIDIA and driver.get("ProviderName") == "NVIDIA"
         else version,

@@ -17,7 +17,7 @@ def probe(reader: Reader, host: Host, vendors: Iterable[str]) -> Sighting:
     software: list[Software] = []
     findings: list[Finding] = []
     for row in table("sdks") if host.os == "linux" else ():
-        copies = tuple(_copies(reader, host, row))
+        copies = tuple(_copies(reader, host, row, row["vendor"] in vendors))
         software += copies
         if row["vendor"] in vendors:
             findings += _missing(row, copies)
@@ -28,12 +28,17 @@ def probe(reader: Reader, host: Host, vendors: Iterable[str]) -> Sighting:
     return Sighting(facts=facts, evidence=evidence, findings=tuple(findings))
 
 
-def _copies(reader: Reader, host: Host, row: Row) -> Iterator[Software]:
+def _copies(reader: Reader, host: Host, row: Row, has_device: bool) -> Iterator[Software]:
     variables = reader.environ()
-    home = variables.get("HOME", "/root")
-    stated = {variables[name]: name for name in row["active"] if variables.get(name)}
+    usual = tuple(_folders(reader, row, variables.get("HOME", "~")))
+    # ROCm and Hygon's DTK share a variable: what it names is this SDK's only with its device or in its place.
+    stated = {
+        variables[name]: name
+        for name in row["active"]
+        if variables.get(name) and (has_device or variables[name] in usual)
+    }
     seen: set[str] = set()
-    for folder in (*stated, *_folders(reader, row, home)):
+    for folder in (*stated, *usual):
         real = reader.realpath(folder)
         if real in seen or not reader.exists(folder):
             continue

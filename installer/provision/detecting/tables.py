@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 
 _ADDRESS = re.compile(
-    r"(?<![0-9A-Fa-f:])((?:[0-9A-Fa-f]{4,8}:)?[0-9A-Fa-f]{2}:[0-9A-Fa-f]{2}\.[0-7])(?![0-9A-Fa-f])"
+    r"(?<![0-9A-Fa-f:])((?:[0-9A-Fa-f]{2,8}:)?[0-9A-Fa-f]{2}:[0-9A-Fa-f]{2}\.[0-7])(?![0-9A-Fa-f])"
 )
 _SIZE = re.compile(r"([0-9]+)\s*(?:MiB|MB)?\s*/\s*([0-9]+)\s*(?:MiB|MB)?")
 
@@ -24,7 +24,7 @@ def cells(line: str) -> Cells:
 def pairs(text: str) -> Iterator[tuple[Cells, Cells]]:
     """Each row of cells with the one after it (empty at the end). Rules between are skipped."""
     rows = [row for line in text.splitlines() if (row := cells(line))]
-    yield from zip(rows, [*rows[1:], ()], strict=True)
+    return zip(rows, [*rows[1:], ()])  # noqa: B905 (nothing follows where there is no row)
 
 
 def bus_address(row: Cells) -> str:

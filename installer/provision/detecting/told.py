@@ -28,7 +28,7 @@ class Told(NamedTuple):
 def address(text: str) -> str:
     """A PCI address as Linux writes it: `00000000:C1:00.0` -> `0000:c1:00.0`; empty if it is none."""
     parts = re.fullmatch(
-        r"(?:([0-9A-Fa-f]{4,8}):)?([0-9A-Fa-f]{1,2}):([0-9A-Fa-f]{1,2})\.([0-7])", text.strip()
+        r"(?:([0-9A-Fa-f]{1,8}):)?([0-9A-Fa-f]{1,2}):([0-9A-Fa-f]{1,2})\.([0-7])", text.strip()
     )
     if not parts:
         return ""

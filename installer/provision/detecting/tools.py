@@ -34,16 +34,16 @@ def path_of(reader: Reader, row: Row) -> str | None:
     return found_on_path or next((path for path in row["paths"] if reader.exists(path)), None)
 
 
-def ask(reader: Reader, command: Sequence[str], timeout: float = TIME_LIMIT) -> Answer:
+def ask(reader: Reader, command: Sequence[str]) -> Answer:
     """Run a tool. Known complaints become their own finding, all others `tool-failed` or `tool-timeout`."""
-    output = reader.run(command, timeout=timeout)
+    output = reader.run(command, timeout=TIME_LIMIT)
     if output is None:
         return ABSENT
     said = f"{output.stdout}\n{output.stderr}".strip()
-    return Answer(output.stdout, said, complaint(command, output, said, timeout))
+    return Answer(output.stdout, said, complaint(command, output, said))
 
 
-def complaint(command: Sequence[str], output: Output, said: str, timeout: float) -> Finding | None:
+def complaint(command: Sequence[str], output: Output, said: str) -> Finding | None:
     """What is wrong with a tool's answer; None if nothing is."""
     name = _name(command[0])
     shown = " ".join([name, *command[1:]])
@@ -54,7 +54,7 @@ def complaint(command: Sequence[str], output: Output, said: str, timeout: float)
         return found(
             "tool-timeout",
             "warning",
-            f"{shown} did not answer within {timeout:g} s",
+            f"{shown} did not answer within {TIME_LIMIT:g} s",
             detail="A tool that hangs often means a device or driver in a bad state.",
             evidence=[(command[0], said[:_QUOTED])],
             remedies=["Run it by hand and see whether it ends; a restart frees a wedged device."],

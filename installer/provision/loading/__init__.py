@@ -9,13 +9,15 @@ import hashlib
 from dataclasses import replace
 
 from provision.documents import canonical
+from provision.documents.nodes import Table
 from provision.documents.reading import Reading
 from provision.documents.source import several
 from provision.loading.bases import Read, profile_tree, refusal
 from provision.loading.consistency import contradictions
 from provision.loading.values import CHECKS
+from provision.loading.variants import split
 from provision.model.finding import Finding, ProfileError
-from provision.model.profile import Profile, kebab
+from provision.model.profile import Profile, Variant, kebab
 
 __all__ = ["load", "load_file", "profile_digest"]
 
@@ -27,14 +29,22 @@ def load(text: str | bytes, origin: str, read: Read | None = None) -> Profile:
     (raising OSError); without it a profile may not extend. Raises ProfileError with every finding.
     """
     root, findings = profile_tree(text, origin, read)
-    reading = Reading(kebab, CHECKS)
-    profile: Profile = reading.noun(root, Profile)
-    findings += reading.findings
-    if not findings:
-        findings += contradictions(profile, root)
+    base, overlays, more = split(root)
+    findings += more
+    profile = _read(base, findings)
+    variants = [Variant(name=name, profile=_read(table, findings)) for name, table in overlays]
     if findings:
         raise ProfileError(several(findings, origin))
-    return replace(profile, extends=None)
+    return replace(profile, variants=tuple(variants))
+
+
+def _read(root: Table, findings: list[Finding]) -> Profile:
+    """One mapping as a profile; what is wrong with it is added to the findings, each fault once."""
+    reading = Reading(kebab, CHECKS)
+    profile: Profile = reading.noun(root, Profile)
+    found = reading.findings or contradictions(profile, root)
+    findings += [finding for finding in found if finding not in findings]
+    return profile if found else replace(profile, extends=None)
 
 
 def load_file(path: str, read: Read) -> Profile:
@@ -52,5 +62,5 @@ def profile_digest(profile: Profile) -> str:
     Left out: the description, where it came from, and `targets` (a lock names its own; another target beside
     it changes nothing in it).
     """
-    meaning = replace(profile, description="", extends=None, targets=())
+    meaning = replace(profile, description="", extends=None, targets=(), variants=())
     return hashlib.sha256(canonical(meaning)).hexdigest()

@@ -53,11 +53,11 @@ def _table(text: str | bytes, origin: str) -> tuple[Table, list[Finding]]:
         what = "a profile is a mapping of keys to values"
         problem = source.finding("wrong-type", what, node.start, hint="begin with 'name: my-profile'")
         raise ProfileError([*findings, problem])
-    _write_out(node)
+    write_out(node)
     return node, findings
 
 
-def _write_out(root: Table) -> None:
+def write_out(root: Table) -> None:
     """`torch: "==2.0.1"` is short for `torch: {version: "==2.0.1"}`: bases merge by the long form."""
     frameworks = root.get("frameworks")
     if not isinstance(frameworks, Table):

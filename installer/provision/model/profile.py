@@ -35,6 +35,7 @@ class Hardware:
     architecture: str | None = None
     #: A driver version that the machine must have at least. Without it the floor follows from the stack.
     driver: str | None = None
+    #: The C library of the machines it is for, where it is older than usual: `==2.17`.
     libc: str | None = None
 
 
@@ -129,3 +130,13 @@ class Profile:
     smoke: Smoke = field(default_factory=Smoke)
     #: A day (YYYY-MM-DD): nothing that was published later is used.
     as_of: str | None = None
+    #: Named overlays in order: the first whose needs a machine meets is applied there.
+    variants: tuple[Variant, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Variant:
+    """One variant: its name, and the whole profile that it makes of the base (`loading` lays it over)."""
+
+    name: str
+    profile: Profile

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal
 
+from provision.model.profile import Index
+
 #: How well a choice is supported, best first.
 Confidence = Literal["tested", "compatible", "reported", "metadata"]
 
@@ -75,6 +77,8 @@ class Stack:
     python: str
     choices: tuple[Choice, ...] = ()
     requirements: tuple[str, ...] = ()
+    #: Named indexes: the profile's, and those that the chosen builds need beside them.
+    indexes: tuple[Index, ...] = ()
     patches: tuple[Patch, ...] = ()
     needs: tuple[Need, ...] = ()
     notes: tuple[Note, ...] = ()

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from provision.knowledge import Build, Knowledge, RuleRow
+from provision.knowledge import Build, CompanionRow, Knowledge, RuleRow
 from provision.knowledge.rules import applies
 from provision.model.finding import Severity
-from provision.model.profile import Profile
+from provision.model.lock import PYPI
+from provision.model.profile import Index, Profile
 from provision.model.stack import Choice, Need, Note, Patch, Rejected, Stack
+from provision.resolving.candidates import line_version
 from provision.resolving.closure import patches_of, variables_of
 from provision.resolving.confidence import confidence
 from provision.resolving.facts import build_facts, named, stack_facts
 from provision.resolving.wanted import Wanted
 
 #: Needs that only one operating system has.
-_ONLY_ON = {"glibc": "linux", "msvc": "windows", "os": "windows"}
+_ONLY_ON = {"glibc": "linux", "on-linux": "linux", "msvc": "windows", "os": "windows"}
 
 
 _SEVERITIES: dict[str, Severity] = {"warn": "warning", "note": "note"}
@@ -25,6 +27,7 @@ def assemble(
     profile: Profile, ask: Wanted, combo: Sequence[Build], lost: Sequence[Rejected], knowledge: Knowledge
 ) -> Stack:
     pins = [(b.distribution, b.version) for b in combo]
+    pins += [pin for text in profile.packages if (pin := named(text))[1] != "*"]
     requirements = tuple(r for b in combo for r in (b.requirement, *b.requires))
     rules = tuple(_speaking(combo, profile, ask, knowledge))
     return Stack(
@@ -33,6 +36,7 @@ def assemble(
         python=ask.python,
         choices=tuple(_choices(ask, combo)),
         requirements=(*requirements, *profile.packages),
+        indexes=(*profile.indexes, *_indexes(profile, combo, knowledge)),
         patches=_merged((*patches_of(pins, ask.python, ask.target, knowledge), *_required(rules))),
         needs=tuple(_needs(profile, combo, knowledge)),
         notes=tuple(_note(rule) for rule in rules if rule.then in ("warn", "note")),
@@ -40,6 +44,17 @@ def assemble(
         variables=_variables(combo, pins, ask, rules, knowledge),
         rejected=tuple(lost),
     )
+
+
+def _indexes(profile: Profile, combo: Sequence[Build], knowledge: Knowledge) -> Iterator[Index]:
+    """Named indexes that the chosen builds come from and the profile does not name."""
+    have = {index.name for index in profile.indexes}
+    for name in sorted({b.index for b in combo} - have - {PYPI}):
+        url = knowledge.index_url(name)
+        if url is not None:
+            leaders = sorted({b.distribution for b in combo if b.index == name})
+            rows = [row for row in knowledge.rows(CompanionRow) if row.leader in leaders and row.same_index]
+            yield Index(name=name, url=url, packages=(*leaders, *sorted({row.package for row in rows})))
 
 
 def _speaking(
@@ -101,24 +116,47 @@ def _choices(ask: Wanted, combo: Sequence[Build]) -> Iterator[Choice]:
         yield Choice(
             axis=build.framework,
             value=build.requirement,
-            confidence=confidence(build),
+            confidence=confidence(build, ask.runtime_version),
             because=_because(build, ask),
             rule=build.row,
             source=build.tested.source if build.tested else build.source,
         )
-    used = [b for b in combo if b.runtime.kind == ask.runtime != "cpu"]
-    for kind, version in sorted({(b.runtime.kind, b.runtime.version) for b in used}):
-        yield Choice(axis=kind, value=version, because="what the chosen builds are made for")
-    for cudnn in sorted({b.cudnn for b in used if b.cudnn}):
-        yield Choice(axis="cudnn", value=cudnn, because="what the chosen builds are made for")
+    yield from _runtime_choices(ask, [b for b in combo if b.runtime.kind == ask.runtime != "cpu"])
+
+
+def _runtime_choices(ask: Wanted, used: Sequence[Build]) -> Iterator[Choice]:
+    """The runtime and cuDNN that will really be there: what a build brings along counts before what one was made with."""
+    bringing = [b for b in used if b.libraries in ("bundled", "wheels")] or list(used)
+    for kind, version in sorted({(b.runtime.kind, runtime_version(b, ask)) for b in bringing}):
+        yield Choice(axis=kind, value=version, because=_RUNTIME_BECAUSE[bringing[0].libraries])
+    for cudnn in sorted({b.cudnn for b in bringing if b.cudnn}):
+        yield Choice(axis="cudnn", value=cudnn, because=_RUNTIME_BECAUSE[bringing[0].libraries])
+
+
+_RUNTIME_BECAUSE = {
+    "bundled": "it comes inside the wheel",
+    "wheels": "its wheels come with the framework",
+    "system": "the line that the build opens its libraries of",
+    "none": "what the build is made for",
+}
+
+
+def runtime_version(build: Build, ask: Wanted) -> str:
+    """The version used: the one asked for where the build can use it, else the one it was made with."""
+    return line_version(build, ask.runtime_version) or build.runtime.version
 
 
 def _because(build: Build, ask: Wanted) -> str:
     if build.runtime.kind != ask.runtime:
         return f"a {build.runtime.kind} {build.runtime.version} build, which trains on the CPU where there is no card"
+    if not build.row:
+        return "the profile pins it; knowledge does not hold this release yet"
     if build.tested is None:
         return "newest build that fits the profile"
     cudnn = f", cuDNN {build.tested.cudnn}" if build.tested.cudnn else ""
+    used = runtime_version(build, ask)
+    if confidence(build, ask.runtime_version) != "tested":
+        return f"CUDA {used} is compatible by NVIDIA's rule; its maker tested it with {build.tested.runtime}{cudnn}"
     return f"its maker tested it with {build.runtime.kind} {build.tested.runtime}{cudnn}"
 
 
@@ -150,7 +188,7 @@ def _runtime_needs(profile: Profile, combo: Sequence[Build], knowledge: Knowledg
         yield Need(what=f"driver.{vendor}", value=profile.hardware.driver, because="the profile asks for it")
     for build in combo:
         row = knowledge.runtime(build.runtime.kind, build.runtime.version)
-        floor = row.driver_floor.get(build.target) if row else None
+        floor = row.driver_floor.get(build.target.split("-")[0]) if row else None
         if row and floor:
             because = f"{build.runtime.kind} {build.runtime.version}"
             yield Need(what=f"driver.{vendor}", value=f">={floor}", because=because, rule=row.id)

@@ -73,13 +73,35 @@ def _runtime_version(build: Build, framework: Framework, wanted: Wanted) -> str 
 
 
 def _same_line(build: Build, asked: str) -> bool:
-    """A build whose libraries the machine (or a placed library set) supplies runs with any minor version of its
-    CUDA line from the one it was built with on: NVIDIA's rule for CUDA 11 and later, where the file names agree."""
-    if build.runtime.kind != "cuda" or build.libraries != "system":
-        return False
+    """Whether the libraries may be of another minor version of the same CUDA line than the build was made with."""
+    return line_version(build, asked) is not None
+
+
+def line_version(build: Build, asked: str) -> str | None:
+    """The version that is asked for, where a build can use it though it was made with another.
+
+    A build whose libraries the machine (or a placed library set) supplies runs with any minor version of its CUDA
+    line from the one it was built with on: NVIDIA's rule for CUDA 11 and later. Rules of the knowledge base
+    refuse the pairs whose file names differ.
+    """
+    if not asked or build.runtime.kind != "cuda" or build.libraries != "system":
+        return None
     built = Version(build.runtime.version)
-    line = [f"{built.major}.{minor}" for minor in range(built.minor, 10)]
-    return built.major >= 11 and any(contains(asked, version) for version in line)
+    line = [f"{built.major}.{minor}" for minor in range(built.minor, 10)] if built.major >= 11 else []
+    return next((version for version in reversed(line) if contains(asked, version)), None)
+
+
+def _index(build: Build, framework: Framework, wanted: Wanted) -> str | None:
+    """A package that the profile binds to an index comes from there, so only that index's builds count."""
+    bound = wanted.bound.get(canonicalize_name(build.distribution))
+    if (
+        bound is None
+        or build.index == bound
+        or not build.index.startswith("pytorch-")
+        or not bound.startswith("pytorch-")
+    ):
+        return None
+    return f"it comes from {build.index}, the profile takes {build.distribution} from {bound}"
 
 
 #: In this order: the first test that fails is the reason that people see.
@@ -91,6 +113,7 @@ TESTS: Mapping[str, Test] = {
     "target": _target,
     "python": _python,
     "runtime-version": _runtime_version,
+    "index": _index,
 }
 
 
@@ -120,17 +143,19 @@ def pool(name: str, framework: Framework, ask: Wanted, profile: Profile, knowled
     kept: list[Build] = []
     lost: list[tuple[Build, Rejected]] = []
     for build in knowledge.builds(name):
-        rejected = _by_tests(build, plain, ask) or by_rules(build, build_facts(build, ask, profile), rules)
+        rejected = by_tests(build, plain, ask) or by_rules(build, build_facts(build, ask, profile), rules)
         if rejected is None:
             kept.append(build)
         else:
             lost.append((build, rejected))
     if not kept and (guess := _unknown_build(name, plain, ask, knowledge)):
-        kept = [guess]
+        rejected = by_rules(guess, build_facts(guess, ask, profile), rules)
+        kept, lost = ([guess], lost) if rejected is None else ([], [*lost, (guess, rejected)])
     return Pool(framework=name, kept=tuple(kept), lost=tuple(lost))
 
 
-def _by_tests(build: Build, framework: Framework, ask: Wanted) -> Rejected | None:
+def by_tests(build: Build, framework: Framework, ask: Wanted) -> Rejected | None:
+    """The first test that a build fails."""
     for rule, test in TESTS.items():
         because = test(build, framework, ask)
         if because is not None:
@@ -183,12 +208,11 @@ def _unknown_build(name: str, framework: Framework, ask: Wanted, knowledge: Know
     It copies what the newest known build of the same runtime and target says, with no claim of being tested.
     """
     pinned = _pin(framework.version)
-    known = [b for b in knowledge.builds(name) if b.runtime.kind == ask.runtime and b.target == ask.target]
-    if pinned is None or not known:
+    every = knowledge.builds(name)
+    known = [b for b in every if b.runtime.kind == ask.runtime and b.target == ask.target]
+    if pinned is None or not known or Version(pinned) <= max(Version(b.version) for b in every):
         return None
     newest = max(known, key=lambda b: Version(b.version))
-    if Version(pinned) <= Version(newest.version):
-        return None
     return replace(newest, version=pinned, pythons=(ask.python,), tested=None, evidence="metadata", row="")
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from provision.knowledge import Build
 from provision.model.stack import Confidence
+from provision.resolving.candidates import line_version
 
 RANK: dict[Confidence, int] = {"tested": 3, "compatible": 2, "reported": 1, "metadata": 0}
 
@@ -16,8 +17,11 @@ _BY_EVIDENCE: dict[str, Confidence] = {
 }
 
 
-def confidence(build: Build) -> Confidence:
-    """tested: the maker's own table names it. compatible: the artifact says so. reported: people do."""
+def confidence(build: Build, asked: str = "") -> Confidence:
+    """tested: the maker's own table names it. compatible: the artifact or the vendor's rule says so. reported: people do.
+
+    `asked` is the runtime version that the profile asks for: another one than was tested is compatible at best.
+    """
     if build.tested is not None:
-        return "tested"
+        return "compatible" if line_version(build, asked) not in (None, build.tested.runtime) else "tested"
     return _BY_EVIDENCE[build.evidence] if build.row else "metadata"

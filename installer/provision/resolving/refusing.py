@@ -3,14 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from packaging.version import Version
 
-from provision.knowledge import Build, Knowledge
+from provision.knowledge import Build, Knowledge, RuleRow
+from provision.knowledge.rules import applies
 from provision.model.finding import Evidence, Finding, Remedy
 from provision.model.profile import Profile
 from provision.model.stack import Rejected
-from provision.resolving.candidates import TESTS, Pool, asked_for, versions
+from provision.resolving.candidates import (
+    TESTS,
+    Pool,
+    asked_for,
+    build_rules,
+    by_rules,
+    by_tests,
+    contains,
+    public,
+    versions,
+)
+from provision.resolving.facts import build_facts
 from provision.resolving.wanted import Wanted
 
 _ORDER = {rule: number for number, rule in enumerate(TESTS)}
@@ -22,7 +35,7 @@ def refusal(
     """One finding for each framework that has no build left, or one for why the best pair cannot stand together."""
     empty = [one for one in pools if not one.kept]
     if empty:
-        return tuple(_nothing_left(one, ask, knowledge) for one in empty)
+        return tuple(_nothing_left(one, ask, profile, knowledge) for one in empty)
     if clashes:
         return (_incoherent(ask, clashes[0]),)
     return (
@@ -30,27 +43,80 @@ def refusal(
     )
 
 
-def _nothing_left(one: Pool, ask: Wanted, knowledge: Knowledge) -> Finding:
-    """The build that came furthest says why: it failed a rule of the knowledge base, or the last of the tests."""
+def _nothing_left(one: Pool, ask: Wanted, profile: Profile, knowledge: Knowledge) -> Finding:
+    """A rule of the knowledge base about just this wish speaks first; else the build that came furthest says why."""
     framework = ask.frameworks[one.framework]
+    rule = _rule_against(one.framework, ask, profile, knowledge)
+    if rule is not None:
+        return _by_rule(one, ask, rule)
     named = [r for build, r in one.lost if asked_for(build, framework)]
     closest = max(named, key=_distance, default=None)
-    asked = f"{one.framework} {framework.version}"
-    summary = f"No build of {asked} fits {ask.target} with Python {ask.python} and {ask.runtime}."
     if closest is None:
         known = versions(knowledge.builds(one.framework))
         detail = f"Known versions: {known[0]} to {known[-1]}." if known else "No build of it is known."
         return Finding(
-            "no-build", "error", summary, detail=detail, remedies=tuple(_ways_out(one, ask, knowledge))
+            "no-build",
+            "error",
+            _summary(one, ask),
+            detail=detail,
+            remedies=tuple(_ways_out(one, ask, profile, knowledge)),
         )
     return Finding(
         closest.code or "no-build",
         "error",
-        summary,
+        _summary(one, ask),
         detail=f"{closest.value}: {closest.because}.",
         evidence=(Evidence(closest.source or "knowledge", f"rule {closest.rule}"),),
-        remedies=(*(Remedy(_sentence(way)) for way in closest.instead), *_ways_out(one, ask, knowledge)),
+        remedies=(*(Remedy(way) for way in closest.instead), *_ways_out(one, ask, profile, knowledge)),
     )
+
+
+def _summary(one: Pool, ask: Wanted) -> str:
+    asked = f"{one.framework} {ask.frameworks[one.framework].version}"
+    return f"No build of {asked} fits {ask.target} with Python {ask.python} and {ask.runtime}."
+
+
+def _rule_against(name: str, ask: Wanted, profile: Profile, knowledge: Knowledge) -> RuleRow | None:
+    """A rule that rejects what was wished for, whether or not such a build was ever made."""
+    framework = ask.frameworks[name]
+    wished = [v for v in versions(knowledge.builds(name)) if contains(public(framework.version), v)]
+    if not wished or framework.version in ("", "*"):
+        return None
+    facts = {
+        "framework": name,
+        "version": wished[-1],
+        "distribution": framework.package or name,
+        "target": ask.target,
+        "python": ask.python,
+        "runtime": ask.runtime,
+        "vendor": profile.hardware.vendor,
+        "manager": profile.environment.manager,
+    }
+    return next((rule for rule in build_rules(knowledge) if applies(rule, facts)), None)
+
+
+def _by_rule(one: Pool, ask: Wanted, rule: RuleRow) -> Finding:
+    return Finding(
+        rule.code or "no-build",
+        "error",
+        _summary(one, ask),
+        detail=_sentence(rule.because),
+        evidence=(Evidence(rule.source, f"{rule.evidence}, knowledge {rule.id}"),),
+        remedies=tuple(Remedy(way) for way in rule.instead),
+    )
+
+
+def nearness(pools: Sequence[Pool], ask: Wanted) -> tuple[int, int]:
+    """How near the builds asked for came, for the framework that fell first: tests passed, then tests failed in all."""
+    empty = [one for one in pools if not one.kept]
+    return min((_nearest(one, ask) for one in empty), default=(len(_ORDER) + 1, 0))
+
+
+def _nearest(one: Pool, ask: Wanted) -> tuple[int, int]:
+    framework = replace(ask.frameworks[one.framework], version="*")
+    named = [(build, r) for build, r in one.lost if asked_for(build, ask.frameworks[one.framework])]
+    failed = [sum(1 for test in TESTS.values() if test(build, framework, ask)) for build, _ in named]
+    return max(((_distance(r), -count) for (_, r), count in zip(named, failed, strict=True)), default=(-1, 0))
 
 
 def _distance(rejected: Rejected) -> int:
@@ -62,7 +128,7 @@ def _sentence(text: str) -> str:
     return text[:1].upper() + text[1:] + ("" if text.endswith(".") else ".")
 
 
-def _ways_out(one: Pool, ask: Wanted, knowledge: Knowledge) -> Iterator[Remedy]:
+def _ways_out(one: Pool, ask: Wanted, profile: Profile, knowledge: Knowledge) -> Iterator[Remedy]:
     fitting = [
         b for b in knowledge.builds(one.framework) if b.target == ask.target and b.runtime.kind == ask.runtime
     ]
@@ -71,9 +137,18 @@ def _ways_out(one: Pool, ask: Wanted, knowledge: Knowledge) -> Iterator[Remedy]:
     other = sorted({p for b in asked if rejected.get(id(b)) == "python" for p in b.pythons}, key=Version)
     if other:
         yield Remedy(f'Use Python {", ".join(other)} (python: "{other[-1]}" in the profile).')
-    here = [b for b in fitting if ask.python in b.pythons and rejected.get(id(b)) == "version"]
+    here = [
+        b for b in fitting if rejected.get(id(b)) == "version" and _fits_otherwise(b, ask, profile, knowledge)
+    ]
     if here:
         yield Remedy(f"{_best(here).requirement} is the newest that fits this target and Python.")
+
+
+def _fits_otherwise(build: Build, ask: Wanted, profile: Profile, knowledge: Knowledge) -> bool:
+    """Whether nothing but the version asked for speaks against a build."""
+    free = replace(ask.frameworks[build.framework], version="*")
+    facts = build_facts(build, ask, profile)
+    return by_tests(build, free, ask) is None and by_rules(build, facts, build_rules(knowledge)) is None
 
 
 def _best(builds: Sequence[Build]) -> Build:
@@ -82,7 +157,7 @@ def _best(builds: Sequence[Build]) -> Build:
 
 def _incoherent(ask: Wanted, rejected: Rejected) -> Finding:
     names = " and ".join(ask.frameworks)
-    ways = [Remedy(_sentence(way)) for way in rejected.instead] or [
+    ways = [Remedy(way) for way in rejected.instead] or [
         Remedy("Make two profiles with one framework each: two environments."),
         Remedy("Take TensorFlow's CPU build (tensorflow-cpu) beside the GPU build of torch."),
     ]

@@ -6,9 +6,8 @@ from collections.abc import Iterator, Sequence
 from itertools import product
 from typing import Any
 
-from packaging.version import Version
-
 from provision.knowledge import Build, Knowledge, RuleRow
+from provision.knowledge.versions import version_key
 from provision.model.finding import UnsatisfiableError
 from provision.model.profile import Profile
 from provision.model.stack import Rejected, Stack
@@ -54,7 +53,7 @@ def solve(profile: Profile, target: str, python: str, knowledge: Knowledge) -> I
     ask = wanted(profile, target, python)
     pools = pools_of(ask, profile, knowledge)
     lost = [rejected for one in pools for _, rejected in one.lost]
-    for combo in _combinations(pools):
+    for combo in _combinations(pools, ask.runtime_version):
         rejected = rejection(combo, profile, ask, knowledge)
         if rejected is None:
             yield assemble(profile, ask, combo, lost, knowledge)
@@ -66,15 +65,19 @@ def pools_of(ask: Wanted, profile: Profile, knowledge: Knowledge) -> tuple[Pool,
     return tuple(pool(name, framework, ask, profile, knowledge) for name, framework in ask.frameworks.items())
 
 
-def _combinations(pools: Sequence[Pool]) -> list[tuple[Build, ...]]:
+def _combinations(pools: Sequence[Pool], asked: str) -> list[tuple[Build, ...]]:
     if not all(one.kept for one in pools):
         return []
-    return sorted(product(*(one.kept for one in pools)), key=preference, reverse=True)
+    together = product(*(one.kept for one in pools))
+    return sorted(together, key=lambda combo: preference(combo, asked), reverse=True)
 
 
 def _clashes(pools: Sequence[Pool], profile: Profile, ask: Wanted, knowledge: Knowledge) -> list[Rejected]:
     """Why the best combinations are incoherent, the best one first."""
-    found = (rejection(combo, profile, ask, knowledge) for combo in _combinations(pools)[:_KEPT_CLASHES])
+    found = (
+        rejection(combo, profile, ask, knowledge)
+        for combo in _combinations(pools, ask.runtime_version)[:_KEPT_CLASHES]
+    )
     return [rejected for rejected in found if rejected is not None]
 
 
@@ -119,13 +122,18 @@ def _carries_cuda(build: Build) -> bool:
     return build.runtime.kind == "cuda" and bool(build.runtime.version)
 
 
-def preference(combo: Sequence[Build]) -> tuple[Any, ...]:
-    """Best supported, then newest, then the newest runtime, then the plainest distribution."""
-    worst = min((RANK[confidence(b)] for b in combo), default=0)
+#: Who brings the accelerator's libraries, from the least to the most convenient.
+_SUPPLIERS = ("none", "system", "bundled", "wheels")
+
+
+def preference(combo: Sequence[Build], asked: str) -> tuple[Any, ...]:
+    """Best supported, newest, libraries brought along rather than the machine's, the newest runtime, the plainest name."""
+    worst = min((RANK[confidence(b, asked)] for b in combo), default=0)
     return (
         all(not b.experimental for b in combo),
         worst,
-        tuple(Version(b.version) for b in combo),
-        tuple(Version(b.runtime.version or "0") for b in combo),
+        tuple(version_key(b.version) for b in combo),
+        tuple(_SUPPLIERS.index(b.libraries) for b in combo),
+        tuple(version_key(b.runtime.version or "0") for b in combo),
         tuple(b.distribution.endswith("-cpu") for b in combo),
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from packaging.specifiers import SpecifierSet
+from packaging.utils import canonicalize_name
 
 from provision.model.profile import Framework, Profile
 
@@ -43,6 +44,8 @@ class Wanted:
     runtime_version: str
     cudnn: str
     frameworks: dict[str, Framework] = field(default_factory=dict)
+    #: package -> the named index that the profile binds it to
+    bound: dict[str, str] = field(default_factory=dict)
 
 
 def wanted(profile: Profile, target: str, python: str) -> Wanted:
@@ -56,6 +59,7 @@ def wanted(profile: Profile, target: str, python: str) -> Wanted:
         runtime_version=specifier(profile.accelerator.get(runtime, "")),
         cudnn=specifier(profile.accelerator.get("cudnn", "")),
         frameworks={str(name): framework for name, framework in profile.frameworks.items()},
+        bound={canonicalize_name(name): index.name for index in profile.indexes for name in index.packages},
     )
 
 

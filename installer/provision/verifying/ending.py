@@ -28,7 +28,8 @@ def endings(request: JobRequest, output: JobOutput) -> Iterator[Finding]:
 
 def unfinished(output: JobOutput) -> Iterator[Finding]:
     """A job that ended well and never said that it was done: something called exit."""
-    if not any(event.get("event") == "result" for event in output.report):
+    events = [event.get("event") for event in output.report]
+    if "result" not in events or events[-1] != "end":
         yield fault(
             "smoke-incomplete",
             "The job ended without a result, as if all were well.",

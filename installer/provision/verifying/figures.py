@@ -8,7 +8,7 @@ from provision.model.finding import Evidence, Finding, Remedy
 from provision.verifying.evidence import fault, log_evidence, shorten
 from provision.verifying.requests import Demand
 from provision.verifying.rows import device_type, margin, rows
-from provision.verifying.runs import Run, finite, losses, number, texts
+from provision.verifying.runs import Event, Run, finite, losses, number, texts
 
 
 def figures(run: Run, wanted: Demand, log: str = "") -> Iterator[Finding]:
@@ -21,12 +21,15 @@ def figures(run: Run, wanted: Demand, log: str = "") -> Iterator[Finding]:
     yield from _numpy(run)
     yield from _nan(run)
     yield from _device(run, wanted, log)
+    yield from _memory(run)
     yield from _agreement(run)
     if run.one("result") and wanted.level != "quick":
         yield from _loss(run, run.losses, "Training")
         yield from _accuracy(run)
     if run.one("again"):
         yield from _loss(run, losses(run.one("again")), "Training once more with")
+    for part in run.parts():
+        yield from _part(run, part)
 
 
 def _version(run: Run, wanted: Demand) -> Iterator[Finding]:
@@ -109,6 +112,15 @@ def _device(run: Run, wanted: Demand, log: str) -> Iterator[Finding]:
         )
 
 
+def _memory(run: Run) -> Iterator[Finding]:
+    if run.one("device").get("memory") == 0 and _type(shorten(run.device)) != "cpu":
+        yield fault(
+            "smoke-device",
+            f"{run.framework} names {run.place}{run.where}, yet took no memory there.",
+            "A device that computes holds the weights; something else did the work.",
+        )
+
+
 def _type(place: str) -> str:
     """`/GPU:0` and `cuda:0` -> `gpu`, `cuda`."""
     return place.lstrip("/").partition(":")[0].lower()
@@ -165,6 +177,47 @@ def _accuracy(run: Run) -> Iterator[Finding]:
             f"{run.framework}{run.where} gets {found:.0%} of new pictures right; chance is {chance:.0%}.",
             f"At least {chance + margin('accuracy'):.0%} is demanded after training.",
         )
+
+
+def _part(run: Run, part: Event) -> Iterator[Finding]:
+    """A part of the full level. What this framework does not have for this device is no fault."""
+    if part.get("supported") is False:
+        return
+    what = str(part.get("what"))
+    wrong = _wrong(part) if part.get("done") is True else str(part.get("error", ""))
+    if wrong:
+        yield fault(f"smoke-{what}", f"{run.framework} on {run.place}: {_PARTS.get(what, what)}.", wrong)
+    times = number(part.get("times"))
+    if times is not None and times < 1:
+        summary = (
+            f"{run.framework} is {1 / max(times, 1e-9):.1f} times slower on {run.place} than on the CPU."
+        )
+        yield Finding("smoke-slow", "warning", summary)
+
+
+_PARTS = {
+    "mixed": "training in mixed precision fails",
+    "replicas": "training on all devices at once fails",
+    "throughput": "the sweep over batch sizes fails",
+    "speed-up": "the comparison with the speed of the CPU fails",
+    "save": "a saved model does not come back as it was",
+    "serve": "the SavedModel does not answer through its signature as the model does",
+}
+
+
+def _wrong(part: Event) -> str:
+    """What is wrong with the figures of a part that came to its end; empty for nothing."""
+    found, types, gap = losses(part), part.get("dtypes"), number(part.get("difference", 0.0))
+    if "losses" in part and not (len(found) > 1 and all(map(finite, found)) and fell(found)):
+        return f"The loss did not fall: {curve(found)}."
+    if isinstance(types, dict) and (types.get("trunk"), types.get("head")) != (
+        types.get("wanted"),
+        "float32",
+    ):
+        return f"{types.get('wanted')} inside and float32 at the head were asked for; it ran as {types}."
+    if gap is None or not gap <= margin("matmul"):
+        return f"The answers differ by {gap}; up to {margin('matmul'):g} is allowed."
+    return ""
 
 
 def fell(found: Sequence[float]) -> bool:

@@ -12,7 +12,7 @@ from provision.verifying.requests import Demand
 _LEVELS = {
     "quick": "imports, versions, the device and one matrix product with its gradient; it did not train",
     "train": "it trains",
-    "full": "it trains, in mixed precision too, saves, loads and serves its model",
+    "full": "it trains, and does all else of the full level",
 }
 
 
@@ -46,7 +46,7 @@ def proves(wanted: Demand, jobs: Sequence[JobResult]) -> str:
         return f"Nothing: {', '.join(failed)} failed." if failed else "Nothing: no job ran."
     if all(job.job == "imports" for job in jobs):
         return "Every named package imports; there is no framework here that could train."
-    what = _LEVELS[wanted.level]
+    what = _LEVELS[wanted.level] + _without(jobs)
     if wanted.half:
         return (
             f"The software half only: on the CPU {what}. "
@@ -54,3 +54,14 @@ def proves(wanted: Demand, jobs: Sequence[JobResult]) -> str:
         )
     names = sorted({job.device_name for job in jobs} - {"", "CPU"})
     return f"On {wanted.device}{f' ({names[0]})' if names else ''}: {what}."
+
+
+def _without(jobs: Sequence[JobResult]) -> str:
+    """The parts of the full level that a framework does not have for this device."""
+    missing = sorted(
+        f"{name} ({job.framework})"
+        for job in jobs
+        for name, part in dict(job.facts.get("full") or {}).items()
+        if part.get("supported") is False
+    )
+    return f" except what is not to be had here: {', '.join(missing)}" if missing else ""

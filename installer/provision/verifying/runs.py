@@ -55,6 +55,10 @@ class Run:
         """The devices of the demanded kind that the framework sees, in words."""
         return ", ".join(texts(self.one("devices").get("devices"))) or "none"
 
+    def parts(self) -> tuple[Event, ...]:
+        """The parts of the full level."""
+        return tuple(event for event in self.events if event.get("event") == "full")
+
     def facts(self) -> dict[str, Any]:
         """What a receipt keeps of a run."""
         imported, device, result = self.one("imported"), self.one("device"), self.one("result")
@@ -68,13 +72,19 @@ class Run:
             "numpy": self.one("numpy").get("version"),
             "accuracy": result.get("accuracy"),
             "images_per_second": result.get("images_per_second"),
-            "full": [dict(event) for event in self.events if event.get("event") == "full"] or None,
+            "full": {str(part.get("what")): _bare(part) for part in self.parts()} or None,
         }
         return {key: value for key, value in facts.items() if value is not None}
 
     def summary(self) -> dict[str, Any]:
         """The facts of one run among several."""
         return {"framework": self.framework, "order": self.order, "losses": list(self.losses), **self.facts()}
+
+
+def _bare(part: Event) -> dict[str, Any]:
+    return {
+        key: value for key, value in part.items() if key not in ("event", "at", "framework", "order", "what")
+    }
 
 
 def runs(report: Sequence[Event]) -> tuple[Run, ...]:

@@ -98,6 +98,21 @@ def attempt(report, what, function, *arguments):
         return None
 
 
+def part(report, what, function, unsupported):
+    """One part of the full level: its facts, or what it raised. `unsupported` is the error of what cannot be had."""
+    report.begin(what)
+    started = time.time()
+    facts = {"what": what, "done": False}
+    try:
+        facts.update(function(), done=True)
+    except unsupported as reason:
+        facts.update(supported=False, error=str(reason))
+    except Exception as error:
+        traceback.print_exc()
+        facts.update(error=describe(error))
+    report.emit("full", seconds=round(time.time() - started, 3), **facts)
+
+
 def options(job, arguments=None, extend=None):
     parser = argparse.ArgumentParser(prog=job, description="A provision smoke job.")
     parser.add_argument("--device", choices=DEVICES, default="cpu")

@@ -1,8 +1,10 @@
 """Smoke job for TensorFlow 2.1 and later, with Keras 2 or 3: import, device, product with gradient, training,
 agreement with the CPU."""
 
+import functools
 import os
 import random
+import sys
 import time
 
 import _images
@@ -111,6 +113,15 @@ def _hide_accelerators(report, tf):
             _report.attempt(report, "hide", tf.config.set_visible_devices, [], found.device_type)
 
 
+def split_cpu(tf):
+    """Make the CPU look like two devices, so that training on several can be tried without a card."""
+    config = tf.config
+    setter = getattr(config, "set_logical_device_configuration", None)
+    setter = setter or config.experimental.set_virtual_device_configuration
+    maker = getattr(config, "LogicalDeviceConfiguration", None) or config.experimental.VirtualDeviceConfiguration
+    setter(config.list_physical_devices("CPU")[0], [maker(), maker()])
+
+
 def _open_npu(report, device):
     api = _report.import_module(report, "npu_device")
     handle = _report.attempt(report, "npu_device.open", lambda: api.open().as_default())
@@ -192,16 +203,23 @@ def seed(tf):
     tf.random.set_seed(_report.SEED)
 
 
-def network(tf, dropout=0.2):
+def network(tf, dropout=0.2, dtype=None):
+    """The small network; `dtype` may be a policy of mixed precision."""
     layers = tf.keras.layers
     inputs = tf.keras.Input(shape=(_images.SIDE, _images.SIDE, _images.CHANNELS))
-    flow = layers.Conv2D(16, 3, padding="same")(inputs)
-    flow = layers.ReLU()(layers.BatchNormalization(momentum=0.8)(flow))
-    flow = layers.Conv2D(32, 3, padding="same")(layers.MaxPooling2D()(flow))
-    flow = layers.ReLU()(layers.BatchNormalization(momentum=0.8)(flow))
-    flow = layers.Dropout(dropout)(layers.GlobalAveragePooling2D()(flow))
+    add = functools.partial(_layer, {} if dtype is None else {"dtype": dtype})
+    flow = add(layers.Conv2D, 16, 3, padding="same")(inputs)
+    flow = add(layers.ReLU)(add(layers.BatchNormalization, momentum=0.8)(flow))
+    flow = add(layers.Conv2D, 32, 3, padding="same")(add(layers.MaxPooling2D)(flow))
+    flow = add(layers.ReLU)(add(layers.BatchNormalization, momentum=0.8)(flow))
+    flow = add(layers.Dropout, dropout)(add(layers.GlobalAveragePooling2D)(flow))
     # The head stays in float32, also where the rest runs in mixed precision.
     return tf.keras.Model(inputs, layers.Dense(_images.CLASSES, dtype="float32")(flow))
+
+
+def _layer(common, kind, *arguments, **more):
+    more.update(common)
+    return kind(*arguments, **more)
 
 
 def dataset(tf, count, number, batch, shuffle=True):
@@ -230,11 +248,22 @@ def stepper(tf, model, optimizer):
         with tf.GradientTape() as tape:
             logits = model(images, training=True)
             loss = tf.reduce_mean(tf.nn.sparse_softmax_cross_entropy_with_logits(labels=labels, logits=logits))
-        gradients = tape.gradient(loss, model.trainable_variables)
+            goal = _scaled(optimizer, loss)
+        gradients = tape.gradient(goal, model.trainable_variables)
+        if hasattr(optimizer, "get_unscaled_gradients"):
+            gradients = optimizer.get_unscaled_gradients(gradients)
         optimizer.apply_gradients(zip(gradients, model.trainable_variables))
         return loss, logits
 
     return step
+
+
+def _scaled(optimizer, loss):
+    """The loss as an optimizer for mixed precision wants it: Keras 2 and 3 name it differently."""
+    for name in ("get_scaled_loss", "scale_loss"):
+        if hasattr(optimizer, name):
+            return getattr(optimizer, name)(loss)
+    return loss
 
 
 def where(variable):
@@ -328,6 +357,8 @@ def prove(report, tf, device, steps=STEPS):
 def run(report, chosen):
     report = report.bind(framework=FRAMEWORK)
     tf = load(report)
+    if chosen.level == "full" and chosen.device == "cpu":
+        _report.attempt(report, "two CPUs", split_cpu, tf)
     device = open_device(report, tf, chosen.device)
     used = multiply(report, tf, device)
     if chosen.level == "quick":
@@ -335,7 +366,11 @@ def run(report, chosen):
                     name=device.names[0] if device.names else "CPU")
         report.emit("result")
         return
-    prove(report, tf, device)
+    model = prove(report, tf, device)
+    if chosen.level == "full":
+        import _tensorflow_full
+
+        _tensorflow_full.run(report, tf, device, model, sys.modules[__name__])
 
 
 if __name__ == "__main__":

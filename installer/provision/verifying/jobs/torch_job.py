@@ -1,5 +1,6 @@
 """Smoke job for PyTorch 1.8 and later: import, device, product with gradient, training, agreement with the CPU."""
 
+import sys
 import time
 
 import _images
@@ -332,7 +333,11 @@ def run(report, chosen):
                     name=device.names[0] if device.names else "CPU")
         report.emit("result")
         return
-    prove(report, torch, device)
+    model = prove(report, torch, device)
+    if chosen.level == "full":
+        import _torch_full
+
+        _torch_full.run(report, torch, device, model, sys.modules[__name__])
 
 
 if __name__ == "__main__":
