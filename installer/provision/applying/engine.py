@@ -96,6 +96,7 @@ class _Transaction:
         self.journal = Writer(files, self.layout.journal, self.effects.now, self.effects.listen)
         undo = {"remove": self.folder, "pointer": files.pointed(self.plan.environment)}
         facts = {"generation": self.plan.generation, "lock": self.plan.lock, "profile": self.plan.profile}
+        facts |= {"override": self.plan.override} if self.plan.override else {}
         self.journal.write("started", undo=undo, facts=facts)
 
     def _remove_failed(self) -> None:
