@@ -135,7 +135,8 @@ def by_row(build: Build, capability: str, cuda: str) -> Coverage:
     """What a knowledge row says; `cuda` is the highest CUDA version that the driver knows, empty if not known."""
     if not capability:
         return Coverage(how="unknown", because="the card's capability is not known")
-    held = " ".join((*build.architectures, *build.ptx)) or "nothing that was read"
+    listed = " ".join((*build.architectures, *build.ptx))
+    held = listed or f"capability {build.capability_floor or 'unknown'} and higher"
     if capability.startswith("gfx"):
         return _by_gfx(build, capability, held)
     code = gpu_code(build, capability)
@@ -147,7 +148,7 @@ def by_row(build: Build, capability: str, cuda: str) -> Coverage:
     words = {
         "native": f"it holds machine code of {held}",
         "ptx": f"it holds {held}; PTX is compiled by the driver",
-        "none": f"it holds code of {held}, its floor is {build.capability_floor or 'the lowest of them'}",
+        "none": f"it holds code of {held}",
         "unknown": "no row says which GPU code it holds",
     }[code]
     how = {"native": "machine-code", "ptx": "ptx-jit", "none": "no", "unknown": "unknown"}

@@ -13,7 +13,7 @@ from provision.knowledge.versions import holds, version_key
 from provision.model.gpucode import GpuCode
 from provision.model.lock import Lock
 from provision.model.machine import Device, Machine
-from provision.planning.held import Held, held
+from provision.planning.held import Held, cards_of, held
 from provision.planning.known import CardCode, Known
 
 _RULE_WORDS: dict[str, GpuCode] = {
@@ -23,8 +23,6 @@ _RULE_WORDS: dict[str, GpuCode] = {
     "unknown": "unknown",
 }
 assert set(_RULE_WORDS.values()) == set(get_args(GpuCode))
-#: How many other builds are named as ways out.
-_WAYS = 2
 
 
 def gpu_code_of(known: Known, framework: str, card: Device) -> GpuCode | None:
@@ -53,18 +51,25 @@ def _no_code(
     first = missing[0]
     served = [c for c in of if c.coverage.how != "no"]
     lowest = machine.lowest_capability("nvidia") if lock.hardware == "nvidia" and len(of) > 1 else None
-    because = f"{first.source}: {first.coverage.because}."
-    common = (
-        f"\nThe cards are not alike; {lowest} is the capability that all of them reach." if lowest else ""
-    )
+    common = ""
+    if lowest:
+        common = (
+            f"The cards are not alike, {lowest} is the lowest capability: what runs must run on all of them."
+        )
     return held(
         "no-gpu-code",
         "error" if lock.hardware == "nvidia" or not served else "warning",
         f"{first.build} holds no code for {_cards(missing)}.",
-        detail=because + common,
+        detail=common,
         evidence=[*_evidence(of), (first.source, first.coverage.because)],
-        remedies=[*_ways(lock, machine, known, first.framework), *_hiding(machine, missing, served)],
+        remedies=[
+            *_newer_driver(known, missing),
+            *_ways(lock, machine, known, first.framework),
+            *_hiding(missing, served),
+            *_stating(missing),
+        ],
         framework=first.framework,
+        general=False,
     )
 
 
@@ -104,36 +109,56 @@ def _evidence(cards: Sequence[CardCode]) -> list[tuple[str, str]]:
     ]
 
 
-def _hiding(
-    machine: Machine, missing: Sequence[CardCode], served: Sequence[CardCode]
-) -> Iterator[tuple[str, str]]:
+def _newer_driver(known: Known, missing: Sequence[CardCode]) -> Iterator[str]:
+    """PTX that this driver does not know is compiled by a newer one."""
+    build = known.builds.get(missing[0].framework)
+    if build and any(gpu_code(build, c.card.capability) == "ptx" for c in missing):
+        yield f"Update the driver to one for CUDA {build.runtime.version} or newer: it compiles the PTX of this build."
+
+
+def _stating(missing: Sequence[CardCode]) -> Iterator[str]:
+    """With the card in the profile the solver itself looks for a build that has code for it."""
+    card = missing[0].card
+    key = "compute-capability" if card.vendor == "nvidia" else "architecture"
+    yield f'Or state the card in the profile, hardware: {{{key}: "{card.capability}"}}, and lock again.'
+
+
+def _hiding(missing: Sequence[CardCode], served: Sequence[CardCode]) -> Iterator[tuple[str, str]]:
     numbers = [c.card.facts.get("index", "") for c in served]
     if served and all(numbers) and missing[0].card.vendor == "nvidia":
         yield (
             f"Or leave the other card out: hide it from CUDA, and plan again ({_cards(served)} would remain).",
-            f"export CUDA_VISIBLE_DEVICES={','.join(numbers)}",
+            f"export CUDA_DEVICE_ORDER=PCI_BUS_ID CUDA_VISIBLE_DEVICES={','.join(numbers)}",
         )
 
 
 def _ways(lock: Lock, machine: Machine, known: Known, framework: str) -> Iterator[str]:
-    """Builds of the framework that this machine can run, the locked version first, then the newest."""
+    """Builds of the framework with machine code for every card here, and a driver that is new enough for them: of the
+    locked version, else of the next one, and of the newest."""
     mine = known.builds.get(framework)
-    lowest = machine.lowest_capability("nvidia")
-    if mine is None or lowest is None or lock.hardware != "nvidia":
+    wanted = {card.capability for card in cards_of(machine, "nvidia")}
+    if mine is None or not wanted or lock.hardware != "nvidia":
         return
     fitting = [
         b
         for b in known.others.get(framework, ())
-        if gpu_code(b, lowest) == "native" and _driver_fits(b, machine, known)
+        if b.requirement != mine.requirement
+        and all(gpu_code(b, capability) == "native" for capability in wanted)
+        and _driver_fits(b, machine, known)
     ]
-    best = sorted(
-        fitting, key=lambda b: (b.version == mine.version, version_key(b.version), _cuda(b)), reverse=True
-    )
-    seen: set[str] = set()
-    for build in best:
-        if build.version not in seen and len(seen) < _WAYS:
-            seen.add(build.version)
-            yield way(build)
+    by_version = {b.version: b for b in sorted(fitting, key=_cuda)}
+    versions = sorted(by_version, key=version_key)
+    nearest = [v for v in versions if version_key(v) >= version_key(mine.version)] or versions[-1:]
+    for version in dict.fromkeys((*_last_patch(nearest, mine.version), *versions[-1:])):
+        yield way(by_version[version])
+
+
+def _last_patch(versions: Sequence[str], mine: str) -> list[str]:
+    """Of the nearest minor version the locked one, else its last patch."""
+    if not versions or mine in versions:
+        return [mine] if versions else []
+    line = version_key(versions[0]).release[:2]
+    return [v for v in versions if version_key(v).release[:2] == line][-1:]
 
 
 def way(build: Build) -> str:

@@ -23,7 +23,7 @@ def gate(lock: Lock, machine: Machine, request: Request, known: Known) -> tuple[
     kind, not one a framework."""
     found = list(_checked(lock, machine, request, known))
     every = [*merged(found, spoken(lock, machine, request, known), known)]
-    findings = [_with_ways(one.finding, lock, machine, known) for one in every]
+    findings = [one.finding for one in every]
     ordered = sorted(
         [*findings, *known.findings], key=lambda f: ("error", "warning", "note").index(f.severity)
     )
@@ -33,7 +33,7 @@ def gate(lock: Lock, machine: Machine, request: Request, known: Known) -> tuple[
 def _checked(lock: Lock, machine: Machine, request: Request, known: Known) -> Iterator[Held]:
     for need in _needs(lock, machine, request, known):
         if (one := check(need, machine)) is not None:
-            yield one
+            yield _with_ways(one, lock, machine, known)
     if not request.without_device:
         yield from codes(lock, machine, known)
 
@@ -69,9 +69,9 @@ def _of_artifacts(machine: Machine, known: Known) -> Iterator[Need]:
             yield Need(what="msvc", value=", ".join(parts), because=facts.file)
 
 
-def _with_ways(finding: Finding, lock: Lock, machine: Machine, known: Known) -> Finding:
+def _with_ways(one: Held, lock: Lock, machine: Machine, known: Known) -> Held:
     """An old driver has a second way out beside a newer one: a build that it can run."""
-    if finding.code != "driver-too-old":
-        return finding
+    if one.finding.code != "driver-too-old":
+        return one
     ways = tuple(Remedy(f"Or: {text[:1].lower()}{text[1:]}") for text in other_ways(lock, machine, known))
-    return replace(finding, remedies=(*finding.remedies, *ways))
+    return replace(one, finding=replace(one.finding, remedies=(*one.finding.remedies, *ways)))

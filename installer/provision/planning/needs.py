@@ -97,6 +97,7 @@ def _driver_version(need: Need, machine: Machine, vendor: str, found: str) -> He
         detail=f"Asked for by {need.because}." if need.because else "",
         evidence=[(where(machine, need.what.replace("driver.", "drivers.")), found), *_row(need)],
         remedies=[f"Update the driver to {need.value.lstrip('>=')} or newer ({side})."],
+        general=False,
     )
 
 

@@ -14,12 +14,16 @@ from provision.model.finding import Evidence, Finding, Remedy
 from provision.model.lock import Lock
 from provision.model.machine import Device, Machine
 from provision.planning.code import gpu_code_of
-from provision.planning.held import Held, sentence
+from provision.planning.held import Held, cards_of, sentence
 from provision.planning.known import Known
 from provision.planning.request import Request
 
 #: A rule with this code is about GPU code: where the artifact itself was read, the artifact has the word.
 _CODE = "no-gpu-code"
+#: What is said where no row and no artifact tells.
+_OPEN = "gpu-code-unknown"
+#: So many exact ways out need no rule's beside them.
+_ENOUGH = 2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,7 +38,7 @@ class Spoken:
 def spoken(lock: Lock, machine: Machine, request: Request, known: Known) -> tuple[Spoken, ...]:
     """The rules that reject or warn, each once a framework."""
     rules = [rule for rule in known.rules if rule.then in ("reject", "warn") and asks_machine(rule)]
-    cards: Sequence[Device] = () if request.without_device else machine.vendor_devices(lock.hardware)
+    cards: Sequence[Device] = () if request.without_device else cards_of(machine, lock.hardware)
     stack = _stack_facts(lock, known)
     found: dict[tuple[str, str], Spoken] = {}
     for build in known.builds.values():
@@ -81,8 +85,9 @@ def merged(found: Sequence[Held], said: Iterable[Spoken], known: Known) -> Itera
         if at is None:
             rest.append(one)
         else:
-            kept[at] = replace(kept[at], finding=_with(kept[at].finding, one.rule))
-    yield from kept
+            kept[at] = _with(kept[at], one.rule)
+    against = {one.build.framework for one in rest if one.rule.code == _CODE and one.rule.then == "reject"}
+    yield from (h for h in kept if h.finding.code != _OPEN or h.framework not in against)
     for one in rest:
         yield Held(finding=_alone(one, known), framework=one.build.framework)
 
@@ -91,17 +96,20 @@ def _same(have: Held, one: Spoken) -> bool:
     return have.finding.code == one.rule.code and have.framework in ("", one.build.framework)
 
 
-def _with(finding: Finding, rule: RuleRow) -> Finding:
-    reason = sentence(" ".join(rule.because.split()))
+def _with(have: Held, rule: RuleRow) -> Held:
+    """The finding with a rule's reason and source; the rule's ways out where there are no exact ones."""
+    finding, reason = have.finding, sentence(" ".join(rule.because.split()))
     if reason in finding.detail:
-        return finding
+        return have
     ways = tuple(Remedy(sentence(way)) for way in rule.instead)
-    return replace(
+    remedies = ways if have.general and ways else (*finding.remedies, *ways)
+    told = replace(
         finding,
         detail=f"{finding.detail}\n{reason}".strip(),
         evidence=(*finding.evidence, _evidence(rule)),
-        remedies=(*ways, *finding.remedies),
+        remedies=remedies if have.general or len(finding.remedies) < _ENOUGH else finding.remedies,
     )
+    return replace(have, finding=told, general=False)
 
 
 def _evidence(rule: RuleRow) -> Evidence:
