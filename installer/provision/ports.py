@@ -156,6 +156,8 @@ class CatalogFailure:
     text: str
     #: True when an index could not be asked (network), False when it answered and the answer is no.
     unreachable: bool = False
+    #: What the catalog itself knows of the reason; then the text is only evidence.
+    findings: tuple[Finding, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -172,7 +174,9 @@ class Release:
 class Catalog(Protocol):
     """Package indexes as data."""
 
-    def close(self, request: ClosureRequest) -> tuple[ClosedPackage, ...] | CatalogFailure: ...
+    def close(self, request: ClosureRequest) -> tuple[ClosedPackage, ...] | CatalogFailure:
+        """The closure. A package that is bound to an index comes from there, whoever asks for it: the default
+        index is not even asked for its name."""
 
     def releases(self, project: str, index: Index | None = None) -> tuple[Release, ...] | None:
         """All files of a project, or None when the index does not know the name or cannot be asked."""
@@ -268,7 +272,7 @@ class Files(Protocol):
         """Replace a text file's content at once, its permissions kept. A hard link is not written through."""
 
     def append(self, path: str, line: str) -> None:
-        """Add one line durably (fsync before this returns)."""
+        """Add one line durably (fsync before this returns). A torn last line is closed first, not lengthened."""
 
     def remove(self, path: str) -> None:
         """Remove a file, a link or a whole folder; nothing happens if it is absent. Links are never followed."""

@@ -70,7 +70,7 @@ def test_a_new_release_becomes_rows():
                 "glibc": "2.28",
             }
         ],
-        "architectures": ["sm_70", "sm_80", "sm_86", "sm_90a"],
+        "architectures": ["sm_70", "sm_80", "sm_86"],
         "ptx": ["compute_86"],
         "source": "artifact",
     }

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
-from provision.applying.journal import Writer
+from provision.applying.generations import discard, open_places, write_record
+from provision.applying.journal import Writer, read
+from provision.applying.recovery import sweep, take_back
 from provision.applying.steps import HANDLERS, Context, group
+from provision.applying.troubles import not_undone, trouble
 from provision.model.finding import ApplyError, BlockedError, Finding, ProvisionError, Remedy, RollbackError
 from provision.model.journal import Entry
 from provision.model.lock import Lock
@@ -70,33 +72,41 @@ class _Transaction:
         self.context = Context(plan=plan, lock=lock, layout=self.layout, folder=self.folder, effects=effects)
 
     def run(self) -> Outcome:
-        self._open()
+        try:
+            self._open()
+        except OSError as error:
+            raise ApplyError(trouble(error, self.layout.state)) from error
+        try:
+            return self._all()
+        except BaseException as error:
+            self._undo(error)
+            if isinstance(error, OSError):
+                raise ApplyError(trouble(error, self.layout.state)) from error
+            raise
+
+    def _all(self) -> Outcome:
         try:
             for steps in group(self.plan.steps):
                 self._do(steps)
-            self._commit()
         except _ProofFailed as failed:
             return self._keep_failed(failed.receipt)
-        except BaseException as error:
-            self._undo(error)
-            raise
+        self._commit()
         return Outcome(outcome="changed", generation=self.plan.generation, receipt=self.context.receipt)
 
     def _open(self) -> None:
         files = self.effects.files
-        for folder in (
-            self.layout.generations,
-            f"{self.layout.state}/records",
-            f"{self.layout.state}/receipts",
-        ):
-            files.make_folder(folder)
-        if files.stat(f"{self.layout.shared}/.gitignore") is None:
-            files.write(f"{self.layout.shared}/.gitignore", "*\n")
+        open_places(files, self.layout)
         self._remove_failed()
         self.journal = Writer(files, self.layout.journal, self.effects.now, self.effects.listen)
-        undo = {"remove": self.folder, "pointer": files.pointed(self.plan.environment)}
-        facts = {"generation": self.plan.generation, "lock": self.plan.lock, "profile": self.plan.profile}
-        facts |= {"override": self.plan.override} if self.plan.override else {}
+        undo = {"pointer": files.pointed(self.plan.environment)}
+        facts = {
+            "verb": "apply",
+            "generation": self.plan.generation,
+            "lock": self.plan.lock,
+            "profile": self.plan.profile,
+        }
+        if self.plan.override:
+            facts["override"] = self.plan.override
         self.journal.write("started", undo=undo, facts=facts)
 
     def _remove_failed(self) -> None:
@@ -122,7 +132,8 @@ class _Transaction:
 
     def _commit(self) -> None:
         self.journal.write("committing")
-        self.journal.write("committed")
+        with suppress(OSError):  # It is done; the next run writes the last line.
+            self.journal.write("committed")
 
     def _record(self, outcome: str) -> None:
         shot = snapshot(self.effects.files, self.folder)
@@ -150,46 +161,25 @@ class _Transaction:
         return Outcome(outcome="failed", generation=self.plan.generation, receipt=receipt, findings=findings)
 
     def _undo(self, error: BaseException) -> None:
+        files = self.effects.files
+        log = read(files, self.layout.journal)
+        if log.committing:
+            # The new generation is complete and shown to: the next run only writes the last line.
+            return
         try:
-            take_back(self.effects.files, self.layout, self.plan.generation, self.state.generation)
-            self.journal.write("undone", facts={"error": type(error).__name__})
+            take_back(files, self.layout, log)
+            sweep(files, self.layout)
+            with suppress(OSError):
+                self.journal.write("undone", facts={"error": type(error).__name__})
         except Exception as second:
             findings = error.findings if isinstance(error, ProvisionError) else ()
-            raise RollbackError((*findings, _not_undone(self.layout, second))) from error
+            raise RollbackError((*findings, not_undone(self.layout, second))) from error
 
 
 class _ProofFailed(Exception):
     def __init__(self, receipt: Receipt) -> None:
         self.receipt = receipt
         super().__init__(receipt.proves)
-
-
-def take_back(files: Files, layout: Layout, generation: int, former: int | None) -> None:
-    """Put the pointer where it was, then remove the half-made generation with what was noted of it."""
-    if files.pointed(layout.environment) == layout.generation(generation):
-        if former is None:
-            files.remove(layout.environment)
-        else:
-            files.point(layout.environment, layout.generation(former))
-    discard(files, layout, generation)
-
-
-def discard(files: Files, layout: Layout, generation: int) -> None:
-    """Remove a generation and what was noted of it. Never the one that the environment points at."""
-    for path in (layout.generation(generation), layout.record(generation), layout.receipt(generation)):
-        files.remove(path)
-
-
-def write_record(files: Files, layout: Layout, record: Record) -> None:
-    files.write(
-        layout.record(record.generation), json.dumps(asdict(record), ensure_ascii=False, indent=1) + "\n"
-    )
-
-
-def mark(files: Files, layout: Layout, record: Record, outcome: str) -> None:
-    """Note another outcome of a generation; a failure to do so changes nothing that matters."""
-    with suppress(OSError):
-        write_record(files, layout, replace(record, outcome=outcome))  # type: ignore[arg-type]
 
 
 def _proven(receipt: Receipt) -> dict[str, Any]:
@@ -216,14 +206,4 @@ def _does_not_hold(step: Step) -> Finding:
         "step-does-not-hold",
         "error",
         f"{step.action} {step.subject} ran, but a second look does not find its result.",
-    )
-
-
-def _not_undone(layout: Layout, error: Exception) -> Finding:
-    return Finding(
-        "rollback-incomplete",
-        "error",
-        f"The failed apply could not be taken back completely: {error}",
-        detail=f"The journal in {layout.journal} says what was done.",
-        remedies=(Remedy("Run recovery once the cause is gone.", "provision recover"),),
     )

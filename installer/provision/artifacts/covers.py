@@ -16,6 +16,9 @@ from provision.model.gpucode import compiles, runs
 #: An architecture with less than this share of the code of a library's most frequent one has special code
 #: (one operator, one data type): the library was not built for it.
 SPECIAL = 0.05
+#: The same for code that runs on one architecture or family only (`sm_100a`): beside the code for all it is
+#: special.
+SUFFIXED = 0.5
 #: Pieces of code that samples must show of each architecture, on average, before one not seen counts as
 #: absent.
 OFTEN = 5
@@ -54,7 +57,7 @@ def _by_compiler(facts: ArtifactFacts, code: list[GpuCode], capability: str, ptx
 def _covers_gfx(facts: ArtifactFacts, code: list[GpuCode], target: str) -> Coverage:
     if target in facts.gfx:
         return Coverage(how="machine-code", arch=target, because=f"it holds code of {target}")
-    if facts.gfx:
+    if facts.gfx and not code:  # told by the names of its files, which are all known
         return Coverage(how="no", because=f"it holds code of {', '.join(facts.gfx)}")
     return _not_covered(facts, code, target)
 
@@ -98,4 +101,8 @@ def _usual(code: Iterable[GpuCode]) -> list[GpuCode]:
     """A library's code without that of architectures with few special pieces."""
     held = list(code)
     most = max((c.count for c in held), default=0)
-    return [c for c in held if c.count >= SPECIAL * most]
+    return [c for c in held if c.count >= most * _least_share(c.arch)]
+
+
+def _least_share(arch: str) -> float:
+    return SUFFIXED if arch[-1:] in ("a", "f") else SPECIAL

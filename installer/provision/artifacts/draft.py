@@ -114,7 +114,7 @@ def _framework(facts: ArtifactFacts) -> str:
 
 
 def _runtime(facts: ArtifactFacts, rows: ReadingRows) -> str:
-    if facts.rocm:
+    if facts.is_rocm_build:
         return "rocm"
     if facts.is_cuda_build is not None:
         return "cuda" if facts.is_cuda_build else "cpu"

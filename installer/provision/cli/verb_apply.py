@@ -19,7 +19,7 @@ from provision.cli.common import (
 from provision.model.finding import BlockedError, ProvisionError
 
 if TYPE_CHECKING:
-    from provision.applying import Outcome
+    from provision.applying.engine import Outcome
     from provision.pipeline.environments import Options, Prepared
 
 
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 @click.option(
     "--python", metavar="VERSION|PATH", help="Take this Python (3.10, or the path of an interpreter)."
 )
+@click.option("--variant", metavar="NAME", help="Take this variant of the profile, not the first that fits.")
 @click.option("--locked", is_flag=True, help="Do not make or change a lock; fail if it is missing or stale.")
 @click.option("--dry-run", is_flag=True, help="The same as `provision plan`.")
 @click.option("-y", "--yes", is_flag=True, help="Do not ask before an existing environment is changed.")
@@ -60,7 +61,7 @@ def command(
 
 
 #: With one of these the quick answer does not hold.
-_LONG_WAY = ("reinstall", "python", "machine_file", "for_machine")
+_LONG_WAY = ("reinstall", "python", "variant", "machine_file", "for_machine")
 
 
 def _quick(profile: str, chosen: dict[str, Any], as_json: bool, quiet: bool) -> bool:
@@ -105,7 +106,7 @@ def _apply(profile: str, chosen: dict[str, Any], as_json: bool, quiet: bool) -> 
     )
     options = Options(
         environment=chosen["environment"], device=chosen["device"], python=chosen["python"],
-        locked=chosen["locked"], yes=chosen["yes"], reinstall=chosen["reinstall"],
+        variant=chosen["variant"], locked=chosen["locked"], yes=chosen["yes"], reinstall=chosen["reinstall"],
         force=chosen["force"], for_machine=chosen["for_machine"],
     )  # fmt: skip
     try:
@@ -132,6 +133,7 @@ def _print_json(prepared: Prepared, outcome: Outcome, options: Options) -> None:
         {
             "outcome": outcome.outcome,
             "profile": prepared.lock.profile,
+            "variant": prepared.source.variant,
             "target": prepared.lock.target,
             "python": prepared.lock.python,
             "environment": prepared.plan.environment,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -13,6 +14,9 @@ if TYPE_CHECKING:
     from provision.pipeline.locks import Locked
     from provision.pipeline.profiles import Source
     from provision.pipeline.session import Session
+
+
+_FOLDER = click.Path(file_okay=False, path_type=Path)
 
 
 @click.command("lock", short_help="Pin the stack: every file with its hash, for each target and Python.")
@@ -27,6 +31,16 @@ if TYPE_CHECKING:
 )
 @click.option("--python", "pythons", multiple=True, help="Only this Python (3.10).")
 @click.option("--offline", is_flag=True, help="Use caches only, no network.")
+@click.option(
+    "--catalog", "replay", type=_FOLDER, metavar="DIR",
+    help="Take what this recorded catalogue holds from it, and only the rest from the indexes.",
+)  # fmt: skip
+@click.option(
+    "--record",
+    type=_FOLDER,
+    metavar="DIR",
+    help="Add the index pages and metadata that are used to a catalogue.",
+)
 @json_option
 @quiet_option
 def command(
@@ -34,15 +48,20 @@ def command(
 ) -> int:
     """Lock PROFILES: one file for each target and Python, beside the profile in locks/, to be committed."""
     from provision.cli.common import make_session
-    from provision.pipeline.profiles import read
+    from provision.pipeline.profiles import read, variants_of
 
     session = make_session(quiet=quiet, as_json=as_json, offline=chosen["offline"])
+    session.replay, session.record = _absolute(chosen["replay"]), _absolute(chosen["record"])
     references = _references(profiles, every, session)
-    sources = [read(reference, session.folder) for reference in references]
+    sources = [v for reference in references for v in variants_of(read(reference, session.folder))]
     if check:
         return _check(sources, session, as_json, quiet)
     done = [locked for source in sources for locked in _lock(source, session, chosen)]
     return _report(done, as_json, quiet)
+
+
+def _absolute(folder: Path | None) -> Path | None:
+    return folder.absolute() if folder else None
 
 
 def _references(profiles: tuple[str, ...], every: bool, session: Session) -> list[str]:
@@ -64,15 +83,18 @@ def _lock(source: Source, session: Session, chosen: dict[str, Any]) -> list[Lock
 
 
 def _check(sources: list[Source], session: Session, as_json: bool, quiet: bool) -> int:
-    from provision.cli.rendering import print_json, say
+    from provision.cli.rendering import print_findings, print_json, say
     from provision.pipeline.locks import check_profile
 
     findings = [finding for source in sources for finding in check_profile(source, session)]
-    if findings:
+    if any(finding.severity == "error" for finding in findings):
         raise LockError(findings)
     if as_json:
-        print_json({"outcome": "matching", "profiles": [s.profile.name for s in sources], "findings": []})
-    elif not quiet:
+        shown = [finding.to_json() for finding in findings]
+        print_json({"outcome": "matching", "profiles": [s.profile.name for s in sources], "findings": shown})
+        return 0
+    print_findings(findings)
+    if not quiet:
         say(f"{len(sources)} {'profile matches its' if len(sources) == 1 else 'profiles match their'} locks.")
     return 0
 
@@ -92,7 +114,8 @@ def _report(done: list[Locked], as_json: bool, quiet: bool) -> int:
     if not quiet:
         _show(done)
     if failed:
-        raise _error([f for locked in failed for f in locked.findings])
+        findings = {f.summary: f for locked in failed for f in locked.findings}
+        raise _error(list(findings.values()))
     return 0
 
 

@@ -7,21 +7,30 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from provision.applying import Effects, Outcome, Recovered, apply, recover
+from provision.applying.engine import Effects, Outcome, apply
 from provision.documents import dump_json
 from provision.inspecting import inspect
-from provision.model.finding import BlockedError, CheckFailed, Finding, LockError, Remedy, UsageError
+from provision.model.finding import (
+    BlockedError,
+    CheckFailed,
+    Finding,
+    LockError,
+    Remedy,
+    UnsatisfiableError,
+    UsageError,
+)
 from provision.model.lock import Lock
 from provision.model.machine import Machine
 from provision.model.plan import Plan
 from provision.model.receipt import Receipt
 from provision.model.state import EnvState, Layout
-from provision.pipeline.gate import gather
+from provision.pipeline.gate import gather, obstacles
 from provision.pipeline.locks import Locked, lock_pair, read_lock_file, stale_because, targets_of
-from provision.pipeline.profiles import Source, find_lock, read
+from provision.pipeline.places import find_environment, holding, make_whole
+from provision.pipeline.profiles import Source, find_lock, read, variants_of
 from provision.pipeline.session import Session, environment_path, read_machine_file
 from provision.planning import Known, Request, interpreter_for, plan
-from provision.resolving import python_choices, pythons
+from provision.resolving import python_choices, pythons, resolve
 from provision.verifying import demand, jobs
 
 
@@ -39,6 +48,15 @@ class Options:
     force: str = ""
     #: The facts of another machine, which the environment is built for here.
     for_machine: Path | None = None
+    variant: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Skipped:
+    """A variant that this machine does not take, and why."""
+
+    variant: str
+    because: tuple[Finding, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,11 +73,12 @@ class Prepared:
     known: Known
     relocked: Locked | None = None
     inputs: dict[str, str] = field(default_factory=dict)
+    skipped: tuple[Skipped, ...] = ()
 
 
 def prepare(reference: str, session: Session, options: Options) -> Prepared:
     """Profile -> lock (made if need be) -> plan. Changes nothing but, where needed, the lock file."""
-    source = read(reference, session.folder)
+    source, skipped = choose_variant(read(reference, session.folder), session, options)
     target = _target(source, session)
     python = _choose_python(source, session, target, options)
     made, digest, path, relocked = _lock_for(source, session, target, python, options)
@@ -78,6 +97,7 @@ def prepare(reference: str, session: Session, options: Options) -> Prepared:
         known=said,
         relocked=relocked,
         inputs=_inputs(source, path),
+        skipped=skipped,
     )
 
 
@@ -86,6 +106,48 @@ def _machine(session: Session, options: Options) -> Machine:
     if options.for_machine is None:
         return session.machine
     return replace(read_machine_file(options.for_machine), pythons=session.machine.pythons)
+
+
+def choose_variant(source: Source, session: Session, options: Options) -> tuple[Source, tuple[Skipped, ...]]:
+    """The first variant whose needs this machine meets, and why the earlier ones do not fit.
+
+    Needs are those of the best stack: no lock is made for a variant that does not fit. Raises BlockedError when
+    none does.
+    """
+    candidates = variants_of(source, options.variant)
+    if len(candidates) == 1:
+        return candidates[0], ()
+    skipped: list[Skipped] = []
+    for candidate in candidates:
+        because = _unfit(candidate, session, options)
+        if not because:
+            session.reporter.stage("Variant", _taken(candidate, skipped))
+            return candidate, tuple(skipped)
+        skipped.append(Skipped(variant=candidate.variant or "", because=because))
+    raise BlockedError([replace(f, summary=f"{s.variant}: {f.summary}") for s in skipped for f in s.because])
+
+
+def _taken(candidate: Source, skipped: list[Skipped]) -> str:
+    reasons = "; ".join(f"{s.variant}: {s.because[0].summary.rstrip('.')}" for s in skipped)
+    return f"{candidate.variant}" + (f"   (not {reasons})" if reasons else "")
+
+
+def _unfit(candidate: Source, session: Session, options: Options) -> tuple[Finding, ...]:
+    target = session.host_target()
+    if target not in targets_of(candidate.profile, session):
+        return (
+            Finding(
+                "wrong-target", "note", f"it is for {', '.join(candidate.profile.targets)}, not for {target}"
+            ),
+        )
+    try:
+        stack = resolve(
+            candidate.profile, target, _choose_python(candidate, session, target, options), session.knowledge
+        )
+    except UnsatisfiableError as error:
+        return error.findings
+    request = Request(device=proof_device(options), elsewhere=options.for_machine is not None)
+    return obstacles(stack, candidate.profile, _machine(session, options), session, request)
 
 
 def _target(source: Source, session: Session) -> str:
@@ -140,15 +202,13 @@ def _lock_for(
     stale: str | None = "there is none"
     if path is not None:
         made, digest = read_lock_file(path)
-        stale = stale_because(made, source.profile, session.knowledge)
+        stale = stale_because(made, source.profile)
         if stale is None:
             return made, digest, path, None
     if options.locked:
         raise LockError(_no_lock(source, target, python, path, stale or ""))
     relocked = lock_pair(source, session, target, python)
     if relocked.lock is None:
-        from provision.model.finding import UnsatisfiableError
-
         raise UnsatisfiableError(relocked.findings)
     made, digest = read_lock_file(relocked.path)
     session.reporter.stage("Locked", f"{target}, Python {python}: {len(made.packages)} packages ({stale})")
@@ -256,11 +316,7 @@ def _ask(prepared: Prepared, session: Session) -> None:
 
 def carry_out(prepared: Prepared, session: Session, options: Options) -> Outcome:
     """mutex -> recover -> look again -> apply."""
-    from provision.world.mutex import hold
-
-    layout = Layout(prepared.plan.environment)
-    with hold(layout.mutex, session.now()):
-        _recover(layout, session)
+    with holding(session, prepared.plan.environment):
         state = inspect(session.files, prepared.plan.environment)
         current = prepared.plan
         if state.digest != current.state:
@@ -268,16 +324,6 @@ def carry_out(prepared: Prepared, session: Session, options: Options) -> Outcome
                 prepared.lock, current.lock, state, prepared.machine, prepared.request, prepared.known
             )
         return apply(current, prepared.lock, state, _effects(prepared, session, options))
-
-
-def _recover(layout: Layout, session: Session) -> Recovered | None:
-    done = recover(session.files, layout.environment, session.now())
-    if done is not None:
-        what = "taken back" if done.what == "undone" else "completed"
-        session.reporter.stage(
-            "Recovered", f"an interrupted apply of generation {done.generation} was {what}"
-        )
-    return done
 
 
 def _effects(prepared: Prepared, session: Session, options: Options) -> Effects:
@@ -383,34 +429,13 @@ def machine_summary(machine: Machine) -> dict[str, Any]:
 
 
 def current_state(session: Session, reference: str | None, environment: str | None) -> EnvState:
-    """The environment that a verb means: the one named, the profile's, or the only one of the folder."""
+    """The environment that a verb means: the one named, the profile's, or the only one of the folder.
+
+    If a killed run left it half changed, it is made whole first.
+    """
     path = find_environment(session, reference, environment)
+    make_whole(session, path)
     return inspect(session.files, path)
-
-
-def find_environment(session: Session, reference: str | None, environment: str | None) -> str:
-    if environment:
-        return environment_path(session, environment, None)
-    if reference:
-        named = session.folder / reference
-        if session.files.pointed(str(named)) is not None or (named / "pyvenv.cfg").is_file():
-            return environment_path(session, reference, None)
-        return environment_path(session, read(reference, session.folder).profile.environment.path, None)
-    return _only_environment(session)
-
-
-def _only_environment(session: Session) -> str:
-    shared = session.folder / ".provision"
-    names = [n for n in session.files.listdir(str(shared)) if (shared / n / "generations").is_dir()]
-    if len(names) == 1:
-        return environment_path(session, names[0], None)
-    what = f"several environments: {', '.join(names)}" if names else "no environment that provision made"
-    raise UsageError(
-        Finding(
-            "which-environment", "error", f"This folder has {what}.",
-            remedies=(Remedy("Name a profile or the environment's path."),),
-        )
-    )  # fmt: skip
 
 
 def made_from(session: Session, state: EnvState) -> tuple[Lock, str]:

@@ -13,11 +13,13 @@ from provision.knowledge import Build, Knowledge, RuntimeRow, gpu_code
 from provision.knowledge.versions import version_key
 from provision.model.artifact import ArtifactFacts, Coverage
 from provision.model.finding import Finding, ProvisionError
-from provision.model.lock import Artifact, Lock
+from provision.model.lock import Artifact, Digests, Lock
 from provision.model.machine import Device, Machine
+from provision.model.profile import Profile
+from provision.model.stack import Stack
 from provision.pipeline.artifacts import known_facts, remote_facts
 from provision.pipeline.session import Session
-from provision.planning import CardCode, Known
+from provision.planning import CardCode, Known, Request, judge
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +47,24 @@ def gather(lock: Lock, machine: Machine, session: Session, with_device: bool = T
         facts=read,
         findings=tuple(_about(carriers)),
     )
+
+
+def obstacles(
+    stack: Stack, profile: Profile, machine: Machine, session: Session, request: Request
+) -> tuple[Finding, ...]:
+    """What of a stack this machine does not meet, before there is a lock: no artifact is known yet."""
+    outline = Lock(
+        profile=stack.profile,
+        target=stack.target,
+        python=stack.python,
+        digests=Digests(profile="", knowledge=""),
+        stack=stack.choices,
+        needs=stack.needs,
+        hardware=profile.hardware.vendor,
+        frameworks=tuple(str(name) for name in profile.frameworks),
+    )
+    said = gather(outline, machine, session, with_device=not request.without_device)
+    return tuple(f for f in judge(outline, machine, request, said) if f.severity == "error")
 
 
 def locked_builds(lock: Lock, knowledge: Knowledge) -> dict[str, Build]:

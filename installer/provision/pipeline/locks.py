@@ -26,7 +26,7 @@ _TRIES = 6
 #: How often patches that only the closure shows are added and the closure asked again.
 _ROUNDS = 4
 #: Faults that no other stack mends.
-_FINAL = ("index-unreachable", "no-such-package", "no-hash")
+_FINAL = ("index-unreachable", "no-such-package", "no-hash", "offline-missing", "bad-catalogue")
 
 Status = Literal["written", "unchanged", "failed"]
 
@@ -90,6 +90,7 @@ def lock_pair(source: Source, session: Session, target: str, python: str, upgrad
     before = _former(source, session, target, python)
     try:
         made = make_lock(source.profile, target, python, session, None if upgrade else before)
+        made = replace(made, variant=source.variant)
     except ProvisionError as error:
         return Locked(
             profile=source.profile.name,
@@ -217,18 +218,29 @@ def check_profile(source: Source, session: Session) -> tuple[Finding, ...]:
             findings.append(_missing(source, target, python))
             continue
         made, _ = read_lock_file(path)
-        if (stale := stale_because(made, source.profile, session.knowledge)) is not None:
+        if (stale := stale_because(made, source.profile)) is not None:
             findings.append(_stale(source, path, stale))
+        elif outdated(made, session.knowledge):
+            findings.append(_outdated(source, path))
     return tuple(findings)
 
 
-def stale_because(made: Lock, profile: Profile, knowledge: Knowledge) -> str | None:
+def stale_because(made: Lock, profile: Profile) -> str | None:
     """Why a lock does not match its profile any more, or None."""
-    if made.digests.profile != profile_digest(profile):
-        return "the profile has changed since it was made"
-    if made.digests.knowledge != knowledge.digest(_rows(made)):
-        return "the knowledge rows that it rests on have changed since it was made"
-    return None
+    return (
+        None
+        if made.digests.profile == profile_digest(profile)
+        else "the profile has changed since it was made"
+    )
+
+
+def outdated(made: Lock, knowledge: Knowledge) -> bool:
+    """Whether the knowledge rows that a lock rests on say something else today.
+
+    Such a lock is still what the team committed, and is applied as it stands: a newer provision must not change what
+    is installed. `lock --check` says so, and `lock` takes the new facts in.
+    """
+    return made.digests.knowledge != knowledge.digest(_rows(made))
 
 
 def _missing(source: Source, target: str, python: str) -> Finding:
@@ -237,6 +249,15 @@ def _missing(source: Source, target: str, python: str) -> Finding:
         "error",
         f"{source.profile.name} has no lock for {target} with Python {python}.",
         remedies=(Remedy("Make it and commit it.", f"provision lock {source.path}"),),
+    )
+
+
+def _outdated(source: Source, path: Path) -> Finding:
+    return Finding(
+        "lock-outdated",
+        "warning",
+        f"{path}: facts that it rests on have changed since it was made; it still matches its profile.",
+        remedies=(Remedy("Lock again and read what changes.", f"provision lock {source.path}"),),
     )
 
 

@@ -9,10 +9,11 @@ code.py      GPU code for each card, and builds that have it
 speaking.py  rules of the knowledge base that ask for facts of a machine
 """
 
+from provision.planning.gate import judge
 from provision.planning.interpreters import interpreter_for
 from provision.planning.known import CardCode, Known
 from provision.planning.needs import unmet
 from provision.planning.plans import is_current, plan
 from provision.planning.request import Request
 
-__all__ = ["CardCode", "Known", "Request", "interpreter_for", "is_current", "plan", "unmet"]
+__all__ = ["CardCode", "Known", "Request", "interpreter_for", "is_current", "judge", "plan", "unmet"]

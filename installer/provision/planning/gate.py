@@ -18,7 +18,7 @@ from provision.planning.request import Request
 from provision.planning.speaking import merged, spoken
 
 
-def gate(lock: Lock, machine: Machine, request: Request, known: Known) -> tuple[Finding, ...]:
+def judge(lock: Lock, machine: Machine, request: Request, known: Known) -> tuple[Finding, ...]:
     """Every finding, those that block first. A machine that lacks the device or the driver gets one finding of each
     kind, not one a framework."""
     found = list(_checked(lock, machine, request, known))

@@ -8,7 +8,7 @@ from provision.model.machine import Machine
 from provision.model.plan import Plan
 from provision.model.state import EnvState
 from provision.planning.blockers import blockers, room, wrong_place
-from provision.planning.gate import gate
+from provision.planning.gate import judge
 from provision.planning.known import NOTHING, Known
 from provision.planning.request import Request
 from provision.planning.steps import sizes, steps
@@ -50,7 +50,7 @@ def _judged(
     """What blocks in any case, what blocks unless overridden, what is only said."""
     if wrong := tuple(wrong_place(lock, machine, request)):
         return wrong, (), ()
-    held = gate(lock, machine, request, known)
+    held = judge(lock, machine, request, known)
     soft = tuple(finding for finding in held if finding.severity == "error")
     notes = tuple(finding for finding in held if finding.severity != "error")
     return tuple(blockers(lock, state, machine, request)), (*soft, *room(lock, request)), notes

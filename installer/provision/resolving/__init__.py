@@ -8,10 +8,26 @@ search.py      combinations, coherence, preference
 assembling.py  the chosen combination -> the stack
 refusing.py    no combination left -> findings
 closure.py     patches that only show once the closure of packages is known
+explaining.py  the reasons of all this, arranged for people
 """
 
 from provision.resolving.closure import further_patches
+from provision.resolving.explaining import (
+    Answer,
+    Explanation,
+    Group,
+    against,
+    answer,
+    explain,
+    framework_of,
+    grouped,
+    overlaid,
+    spans,
+)
 from provision.resolving.search import identity, pythons, resolve, solve
 from provision.resolving.wanted import python_choices
 
-__all__ = ["further_patches", "identity", "python_choices", "pythons", "resolve", "solve"]
+__all__ = [
+    "Answer", "Explanation", "Group", "against", "answer", "explain", "framework_of", "further_patches", "grouped",
+    "identity", "overlaid", "python_choices", "pythons", "resolve", "solve", "spans",
+]  # fmt: skip
