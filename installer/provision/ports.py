@@ -297,6 +297,25 @@ class LocalFile:
     path: str
 
 
+@dataclass(frozen=True, slots=True)
+class Member:
+    """A member of an archive as its directory states it. `mode` holds a Unix file's type and permissions, 0 where the
+    archive does not say."""
+
+    name: str
+    size: int
+    crc: int
+    mode: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Contents:
+    """What an archive would put into an environment: its members and the scripts made from its entry points."""
+
+    members: tuple[Member, ...]
+    scripts: tuple[str, ...] = ()
+
+
 class Store(Protocol):
     """The artifacts of this machine: a cache by hash, filled from the indexes."""
 
@@ -320,3 +339,18 @@ class Installer(Protocol):
 
     def install(self, environment: str, wheels: Sequence[LocalFile]) -> None:
         """Install exactly these wheels, hashes enforced, dependencies not looked at, no index."""
+
+    def contents(self, wheel: LocalFile) -> Contents:
+        """What a wheel holds, by its own directory; nothing is unpacked. Raises ApplyError for what is no wheel."""
+
+    def wrong_sizes(self, environment: str, wheels: Sequence[LocalFile]) -> tuple[str, ...]:
+        """Installed files that are absent or have another size than in the wheel."""
+
+    def begin_contents_check(
+        self, environment: str, wheels: Sequence[LocalFile]
+    ) -> Callable[[], tuple[str, ...]]:
+        """Start comparing what was installed with the wheels, beside what else happens; calling the result waits for
+        the end and gives the paths that differ."""
+
+    def forget(self, wheels: Sequence[LocalFile]) -> None:
+        """Drop what the engine keeps of these wheels unpacked: it is not what the wheels hold."""

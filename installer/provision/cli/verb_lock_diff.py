@@ -49,12 +49,17 @@ def command(old: str, new: str, form: str, as_json: bool) -> int:
 
 
 def show(found: Sequence[Difference]) -> None:
+    """Locks with the same changes share one list of them."""
     from provision.cli.rendering import paint, say
     from provision.locking.diffing import summary
 
+    groups: dict[tuple[str, ...], list[Difference]] = {}
     for one in found:
-        say(f"{paint(one.title, sys.stdout, bold=True)}   {summary(one)}")
-        for line in lines(one):
+        groups.setdefault((summary(one), *lines(one)), []).append(one)
+    for (told, *body), members in groups.items():
+        for one in members:
+            say(f"{paint(one.title, sys.stdout, bold=True)}   {told}")
+        for line in body:
             say(line)
 
 

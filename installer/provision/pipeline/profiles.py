@@ -62,6 +62,15 @@ def locate(reference: str, folder: Path) -> tuple[Path, bool]:
     raise ProfileError(_unknown(reference))
 
 
+def is_profile(reference: str, folder: Path) -> bool:
+    """Whether a word means a profile that is there."""
+    try:
+        path, _ = locate(reference, folder)
+    except ProfileError:
+        return False
+    return path.is_file()
+
+
 def _unknown(reference: str) -> Finding:
     near = difflib.get_close_matches(reference, bundled(), 1)
     return Finding(
