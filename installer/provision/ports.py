@@ -322,6 +322,9 @@ class Store(Protocol):
     def present(self, artifacts: Sequence[Artifact]) -> frozenset[str]:
         """SHA-256 of those that need no download."""
 
+    def place(self, artifact: Artifact) -> str | None:
+        """Path of an artifact that is here; None if it would have to be downloaded."""
+
     def fetch(self, lock: Lock, advance: Callable[[int], None]) -> tuple[LocalFile, ...]:
         """Packages and build tools of a lock as local files. Raises ProvisionError leaves."""
 

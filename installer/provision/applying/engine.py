@@ -110,6 +110,8 @@ class _Transaction:
             "profile": self.plan.profile,
             "removed": self.failed,
         }
+        if self.plan.override:
+            facts["override"] = self.plan.override
         self.journal.write("started", undo=undo, facts=facts)
 
     def _failed_before(self) -> list[int]:

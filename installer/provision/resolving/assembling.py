@@ -15,10 +15,12 @@ from provision.resolving.candidates import line_version
 from provision.resolving.closure import patches_of, variables_of
 from provision.resolving.confidence import confidence
 from provision.resolving.facts import build_facts, named, stack_facts
-from provision.resolving.wanted import Wanted
+from provision.resolving.wanted import Wanted, specifier
 
-#: Needs that only one operating system has.
-_ONLY_ON = {"glibc": "linux", "on-linux": "linux", "msvc": "windows", "os": "windows"}
+#: Needs that only some targets have, by a part of their names.
+_ONLY_ON = {"glibc": "linux", "on-linux": "linux", "msvc": "windows", "os": "windows", "cpu-flags": "x86_64"}
+#: Runtimes whose libraries are no SDK that stands on the machine: none, wheels, placed sets, the system itself.
+_NO_SDK = ("cpu", "cuda", "directml", "mps", "xpu")
 
 
 _SEVERITIES: dict[str, Severity] = {"warn": "warning", "note": "note"}
@@ -180,7 +182,7 @@ def _build_needs(combo: Sequence[Build]) -> Iterator[Need]:
     for build in combo:
         stated = {**build.needs, **({"glibc": f">={build.glibc}"} if build.glibc else {})}
         for what, value in stated.items():
-            if build.target.startswith(_ONLY_ON.get(what, "")):
+            if _ONLY_ON.get(what, "") in build.target:
                 yield Need(
                     what=what, value=value, because=f"{build.distribution} {build.version}", rule=build.row
                 )
@@ -194,12 +196,23 @@ def _runtime_needs(profile: Profile, combo: Sequence[Build], knowledge: Knowledg
     yield Need(what="device", value=vendor, because="the profile's hardware")
     if profile.hardware.driver:
         yield Need(what=f"driver.{vendor}", value=profile.hardware.driver, because="the profile asks for it")
+    if asked := profile.hardware.compute_capability:
+        yield Need(what="compute-capability", value=specifier(asked), because="the profile's hardware")
     for build in combo:
+        yield from _sdk_need(build)
         row = knowledge.runtime(build.runtime.kind, build.runtime.version)
         floor = row.driver_floor.get(build.target.split("-")[0]) if row else None
         if row and floor:
             because = f"{build.runtime.kind} {build.runtime.version}"
             yield Need(what=f"driver.{vendor}", value=f">={floor}", because=because, rule=row.id)
+
+
+def _sdk_need(build: Build) -> Iterator[Need]:
+    """The maker's SDK, which a machine brings: at least the version that the build was made with."""
+    if build.libraries == "system" and build.runtime.kind not in _NO_SDK:
+        version = build.runtime.version
+        floor = f">={version}" if version[:1].isdigit() else ""
+        yield Need(what=f"sdk.{build.runtime.kind}", value=floor, because=build.requirement, rule=build.row)
 
 
 def _absent(combo: Sequence[Build], requirements: Sequence[str], knowledge: Knowledge) -> set[str]:
