@@ -214,7 +214,7 @@ def _request(made: Lock, session: Session, options: Options) -> Request:
         fetchable = _fetchable(made)
     return Request(
         device=options.device,
-        present=session.store.present((*made.packages, *made.build)),
+        present=session.store.present(made.artifacts),
         free=session.files.free(environment_path(session, made.path, options.environment)),
         fetchable_python=fetchable,
         offline=session.offline,

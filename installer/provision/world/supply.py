@@ -29,11 +29,12 @@ class HostSupply:
         return frozenset(a.sha256 for a in artifacts if self._kept.holds(_wanted(a)))
 
     def fetch(self, lock: Lock, advance: Callable[[int], None]) -> tuple[LocalFile, ...]:
-        artifacts = (*lock.packages, *lock.build)
+        artifacts = lock.artifacts
         held = self.present(artifacts)
         wanted = [_wanted(a) for a in artifacts if a.sha256 in held]
         wanted += self._located([a for a in lock.packages if a.sha256 not in held], lock)
         wanted += self._located([a for a in lock.build if a.sha256 not in held], lock)
+        wanted += self._located([a for a in lock.archives if a.sha256 not in held], lock)
         paths = self._fetcher.fetch(wanted, _deltas(advance))
         return tuple(LocalFile(a, str(paths[a.sha256])) for a in artifacts)
 
