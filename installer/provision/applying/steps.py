@@ -8,6 +8,7 @@ from itertools import groupby
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Protocol
 
+from provision.applying.placing import PlaceLibraries
 from provision.applying.scripts import redirect
 from provision.model.finding import ApplyError, Finding
 from provision.model.lock import Artifact, Lock
@@ -182,6 +183,7 @@ HANDLERS: dict[tuple[str, str], Handler] = {
     ("fetch", "package"): FetchPackages(),
     ("build", "package"): BuildPackages(),
     ("install", "package"): InstallPackages(),
+    ("place", "library"): PlaceLibraries(),
     ("prove", "job"): Prove(),
     ("switch", "pointer"): Switch(),
 }

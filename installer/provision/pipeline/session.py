@@ -40,6 +40,8 @@ class Session:
     offline: bool = False
     reporter: Reporter = field(default_factory=Quiet)
     machine_file: Path | None = None
+    #: Library -> a file, or a folder with files, that the user has of it.
+    libraries: dict[str, Path] = field(default_factory=dict)
     #: Called with a question; True means yes.
     confirm: Callable[[str], bool] = lambda question: False
     #: Told of each smoke job as soon as it is judged.
@@ -119,7 +121,9 @@ class Session:
     def store(self) -> Store:
         from provision.world.supply import HostSupply
 
-        return HostSupply(self.indexes, self.cache, self.catalog, offline=self.offline)
+        return HostSupply(
+            self.indexes, self.cache, self.catalog, offline=self.offline, given=self.libraries
+        )  # fmt: skip
 
     @cached_property
     def installer(self) -> UvInstaller:

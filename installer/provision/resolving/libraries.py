@@ -129,7 +129,7 @@ def _open_ends(
     if cuda is None:
         yield Note(
             severity="warning", rule=users[0].row, source=users[0].source, instead=ways,
-            because=f"no wheel or archive is known that holds the libraries of CUDA {line} for {ask.target}: the machine must have them",
+            because=f"no wheel or archive is known that holds CUDA {line} for {ask.target}: the machine must have it",
         )  # fmt: skip
     if cudnn is None and any(b.cudnn for b in users):
         asked = f" {ask.cudnn}" if ask.cudnn else ""
