@@ -7,13 +7,16 @@ by case alone; hard links, devices, links to anywhere but beside themselves; mor
 from __future__ import annotations
 
 import contextlib
+import gzip
 import hashlib
+import lzma
 import os
 import re
 import shutil
 import stat
 import tarfile
 import zipfile
+import zlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,6 +29,9 @@ _LIBRARY = re.compile(r".+\.(so(\.\d+)*|dll)", re.IGNORECASE)
 _RESERVED = re.compile(r"(con|prn|aux|nul|com\d|lpt\d)(\..*)?", re.IGNORECASE)
 _BAD_CHARACTERS = re.compile(r'[<>:"|?*\\\x00-\x1f\x7f]')
 _CHUNK = 1 << 20
+_DAMAGED = (
+    tarfile.TarError, zipfile.BadZipFile, zipfile.LargeZipFile, EOFError, zlib.error, lzma.LZMAError, gzip.BadGzipFile,
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +123,7 @@ def _opened(path: Path) -> Iterator[_Tar | _Zip]:
         else:
             with tarfile.open(path, "r:*") as tar:
                 yield _Tar(tar)
-    except (tarfile.TarError, zipfile.BadZipFile, EOFError, zipfile.LargeZipFile) as error:
+    except _DAMAGED as error:
         raise ApplyError(_broken(path, str(error))) from error
 
 
@@ -134,7 +140,10 @@ def _within(name: str, folder: str, path: Path) -> str | None:
 
 def _wanted(source: _Tar | _Zip, folder: str, path: Path) -> Iterator[_Member]:
     """The shared libraries of the folder, checked as a whole; links after the files that they show to."""
-    found = list(source.members(folder, path))
+    try:
+        found = list(source.members(folder, path))
+    except OSError as error:
+        raise ApplyError(_broken(path, str(error))) from error
     names = [member.name for member in found]
     if not found:
         raise ApplyError(_nothing(path, folder))
