@@ -124,9 +124,15 @@ def _taken(candidate: Source, skipped: list[Skipped]) -> str:
 def _unfit(candidate: Source, session: Session, options: Options) -> tuple[Finding, ...]:
     target = session.host_target()
     if target not in targets_of(candidate.profile, session):
-        return (Finding("wrong-target", "note", f"it is for {', '.join(candidate.profile.targets)}, not for {target}"),)
+        return (
+            Finding(
+                "wrong-target", "note", f"it is for {', '.join(candidate.profile.targets)}, not for {target}"
+            ),
+        )
     try:
-        stack = resolve(candidate.profile, target, _choose_python(candidate, session, target, options), session.knowledge)
+        stack = resolve(
+            candidate.profile, target, _choose_python(candidate, session, target, options), session.knowledge
+        )
     except UnsatisfiableError as error:
         return error.findings
     needs = [n for n in stack.needs if options.device != "cpu" or not of_device(n)]
@@ -185,7 +191,7 @@ def _lock_for(
     stale: str | None = "there is none"
     if path is not None:
         made, digest = read_lock_file(path)
-        stale = stale_because(made, source.profile, session.knowledge)
+        stale = stale_because(made, source.profile)
         if stale is None:
             return made, digest, path, None
     if options.locked:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from provision.model.finding import Finding
     from provision.model.machine import Machine
     from provision.model.receipt import JobResult
-    from provision.ports import Files, Reporter, Store
+    from provision.ports import Catalog, Files, Reporter, Store
     from provision.world.catalog import HostCatalog
     from provision.world.indexes import IndexConfig
     from provision.world.installing import UvInstaller
@@ -42,6 +42,9 @@ class Session:
     machine_file: Path | None = None
     #: Library -> a file, or a folder with files, that the user has of it.
     libraries: dict[str, Path] = field(default_factory=dict)
+    #: A recorded catalogue to take index pages and metadata from, and one to write.
+    replay: Path | None = None
+    record: Path | None = None
     #: Called with a question; True means yes.
     confirm: Callable[[str], bool] = lambda question: False
     #: Told of each smoke job as soon as it is judged.
@@ -101,10 +104,19 @@ class Session:
         return f"{host.os}-{host.arch}"
 
     @cached_property
-    def catalog(self) -> HostCatalog:
+    def host_catalog(self) -> HostCatalog:
         from provision.world.catalog import HostCatalog
 
         return HostCatalog(self.indexes, self.cache, offline=self.offline, interpreters=self.interpreters)
+
+    @cached_property
+    def catalog(self) -> Catalog:
+        """The indexes as locking asks them: the machine's, through a recorded catalogue where one is named."""
+        if self.replay is None and self.record is None:
+            return self.host_catalog
+        from provision.world.recorded import RecordedCatalog
+
+        return RecordedCatalog(self.host_catalog, self.replay, self.record, offline=self.offline)
 
     @cached_property
     def interpreters(self) -> dict[str, str]:
@@ -122,7 +134,7 @@ class Session:
         from provision.world.supply import HostSupply
 
         return HostSupply(
-            self.indexes, self.cache, self.catalog, offline=self.offline, given=self.libraries
+            self.indexes, self.cache, self.host_catalog, offline=self.offline, given=self.libraries
         )  # fmt: skip
 
     @cached_property
