@@ -25,6 +25,7 @@ from provision.model.plan import Plan
 from provision.model.receipt import Receipt
 from provision.model.state import EnvState, Layout
 from provision.pipeline.gate import gather, obstacles
+from provision.pipeline.licences import accept, only_licences, withheld
 from provision.pipeline.locks import Locked, lock_pair, read_lock_file, stale_because, targets_of
 from provision.pipeline.places import find_environment, holding, make_whole
 from provision.pipeline.profiles import Source, find_lock, read, variants_of
@@ -49,6 +50,8 @@ class Options:
     #: The facts of another machine, which the environment is built for here.
     for_machine: Path | None = None
     variant: str | None = None
+    #: The makers' licences of the placed libraries are accepted.
+    accept_licence: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,11 +89,13 @@ def prepare(reference: str, session: Session, options: Options) -> Prepared:
     request = _request(made, session, options)
     machine = _machine(session, options)
     said = gather(made, machine, session, with_device=not request.without_device)
+    if options.accept_licence:
+        accept(session, made)
     return Prepared(
         source=source,
         lock=made,
         lock_path=path,
-        plan=plan(made, digest, state, machine, request, said),
+        plan=withheld(plan(made, digest, state, machine, request, said), made, session),
         state=state,
         machine=machine,
         request=request,
@@ -236,7 +241,7 @@ def _request(made: Lock, session: Session, options: Options) -> Request:
         fetchable = _fetchable(made)
     return Request(
         device=proof_device(options),
-        present=session.store.present((*made.packages, *made.build)),
+        present=session.store.present(made.artifacts),
         free=session.files.free(environment_path(session, made.path, options.environment)),
         fetchable_python=fetchable,
         offline=session.offline,
@@ -291,12 +296,23 @@ def _bases(path: Path) -> list[Path]:
 
 def run_apply(reference: str, session: Session, options: Options) -> tuple[Prepared, Outcome]:
     """Prepare, ask, and carry out. Raises BlockedError when the plan is blocked or another run holds the environment."""
-    prepared = prepare(reference, session, options)
+    prepared = _licensed(prepare(reference, session, options), session)
     if prepared.plan.blockers:
         raise BlockedError(prepared.plan.blockers)
     if prepared.plan.steps and prepared.state.kind != "absent" and not options.yes:
         _ask(prepared, session)
     return prepared, carry_out(prepared, session, options)
+
+
+def _licensed(prepared: Prepared, session: Session) -> Prepared:
+    """Ask a person for the licences, where nothing else keeps the plan from being carried out."""
+    if not only_licences(prepared.plan):
+        return prepared
+    named = "\n".join(f"  {one.source}: {one.text}" for f in prepared.plan.blockers for one in f.evidence)
+    if not session.confirm(f"These libraries come under licences of their maker:\n{named}\nDo you accept them?"):
+        return prepared
+    accept(session, prepared.lock)
+    return replace(prepared, plan=replace(prepared.plan, blockers=()))
 
 
 def _ask(prepared: Prepared, session: Session) -> None:
@@ -328,11 +344,14 @@ def carry_out(prepared: Prepared, session: Session, options: Options) -> Outcome
 
 def _effects(prepared: Prepared, session: Session, options: Options) -> Effects:
     from provision.world.installing import fetch_python
+    from provision.world.unpacking import HostPlacer
 
     return Effects(
         files=session.files,
         store=session.store,
         installer=session.installer,
+        placer=HostPlacer(),
+        given={name: str(path) for name, path in session.libraries.items()},
         reporter=session.reporter,
         now=session.now,
         prove=lambda folder, generation: prove(

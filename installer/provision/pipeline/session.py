@@ -42,6 +42,8 @@ class Session:
     machine_file: Path | None = None
     #: Facts that are stated instead of found (`capability.nvidia`).
     overrides: Mapping[str, str] = field(default_factory=dict)
+    #: Library -> a file, or a folder with files, that the user has of it.
+    libraries: dict[str, Path] = field(default_factory=dict)
     #: A recorded catalogue to take index pages and metadata from, and one to write.
     replay: Path | None = None
     record: Path | None = None
@@ -133,7 +135,9 @@ class Session:
     def store(self) -> Store:
         from provision.world.supply import HostSupply
 
-        return HostSupply(self.indexes, self.cache, self.host_catalog, offline=self.offline)
+        return HostSupply(
+            self.indexes, self.cache, self.host_catalog, offline=self.offline, given=self.libraries
+        )  # fmt: skip
 
     @cached_property
     def facts(self) -> FactStore:

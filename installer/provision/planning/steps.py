@@ -36,6 +36,11 @@ def steps(lock: Lock, state: EnvState, machine: Machine, request: Request, gener
             action="install", kind="package", subject=f"{artifact.name} {artifact.version}", reason=_why(artifact, lock),
             args={"index": artifact.index, "file": artifact.file, "size": artifact.size, "sha256": artifact.sha256},
         )  # fmt: skip
+    for library in lock.libraries:
+        yield Step(
+            action="place", kind="library", subject=f"{library.library} {library.version}", reason=library.because,
+            args={"id": library.id, "licence": library.licence},
+        )  # fmt: skip
     for job in request.jobs:
         args = {"device": request.proof_device}
         yield Step(action="prove", kind="job", subject=job, reason=f"level {lock.smoke.level}", args=args)
@@ -54,7 +59,7 @@ def _why_new(state: EnvState) -> str:
 
 
 def _fetch_steps(lock: Lock, request: Request) -> Iterator[Step]:
-    missing = [a for a in (*lock.packages, *lock.build) if a.sha256 not in request.present]
+    missing = [a for a in lock.artifacts if a.sha256 not in request.present]
     for artifact in missing:
         yield Step(
             action="fetch", kind="package", subject=artifact.file, reason=f"not in the cache; from {artifact.index}",
@@ -84,7 +89,7 @@ def _name(requirement: str) -> str:
 
 
 def sizes(lock: Lock, request: Request) -> Sizes:
-    every = [*lock.packages, *lock.build]
+    every = lock.artifacts
     missing = [a for a in every if a.sha256 not in request.present]
     return Sizes(
         fetch=sum(a.size or 0 for a in missing),
