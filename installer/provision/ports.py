@@ -297,11 +297,33 @@ class LocalFile:
     path: str
 
 
+@dataclass(frozen=True, slots=True)
+class Member:
+    """A member of an archive as its directory states it. `mode` holds a Unix file's type and permissions, 0 where the
+    archive does not say."""
+
+    name: str
+    size: int
+    crc: int
+    mode: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Contents:
+    """What an archive would put into an environment: its members and the scripts made from its entry points."""
+
+    members: tuple[Member, ...]
+    scripts: tuple[str, ...] = ()
+
+
 class Store(Protocol):
     """The artifacts of this machine: a cache by hash, filled from the indexes."""
 
     def present(self, artifacts: Sequence[Artifact]) -> frozenset[str]:
         """SHA-256 of those that need no download."""
+
+    def place(self, artifact: Artifact) -> str | None:
+        """Path of an artifact that is here; None if it would have to be downloaded."""
 
     def fetch(self, lock: Lock, advance: Callable[[int], None]) -> tuple[LocalFile, ...]:
         """Packages and build tools of a lock as local files. Raises ProvisionError leaves."""
@@ -315,5 +337,21 @@ class Installer(Protocol):
     def build(self, sdist: LocalFile, python: str, tools: Sequence[LocalFile]) -> LocalFile:
         """A wheel of an sdist, built by that interpreter with these build tools and no index."""
 
-    def install(self, environment: str, wheels: Sequence[LocalFile]) -> None:
-        """Install exactly these wheels, hashes enforced, dependencies not looked at, no index."""
+    def install(self, environment: str, wheels: Sequence[LocalFile], again: bool = False) -> None:
+        """Install exactly these wheels, hashes enforced, dependencies not looked at, no index. `again` replaces what
+        is installed already, and reads the wheels anew."""
+
+    def contents(self, wheel: LocalFile) -> Contents:
+        """What a wheel holds, by its own directory; nothing is unpacked. Raises ApplyError for what is no wheel."""
+
+    def wrong_sizes(self, environment: str, wheels: Sequence[LocalFile]) -> tuple[str, ...]:
+        """Installed files that are absent or have another size than in the wheel."""
+
+    def begin_contents_check(
+        self, environment: str, wheels: Sequence[LocalFile]
+    ) -> Callable[[], tuple[str, ...]]:
+        """Start comparing what was installed with the wheels, beside what else happens; calling the result waits for
+        the end and gives the paths that differ."""
+
+    def forget(self, wheels: Sequence[LocalFile]) -> None:
+        """Drop what the engine keeps of these wheels unpacked: it is not what the wheels hold."""

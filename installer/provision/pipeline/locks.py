@@ -7,11 +7,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from provision.documents import dump_yaml, read_lock
 from provision.knowledge import Knowledge
 from provision.loading import profile_digest
+from provision.loading.lines import index_line
 from provision.locking.diffing import named
 from provision.locking.pypi import lock as close_stack
 from provision.model.finding import Finding, LockError, ProvisionError, Remedy, UnsatisfiableError
@@ -108,14 +109,25 @@ def lock_pair(source: Source, session: Session, target: str, python: str, upgrad
     """Make one lock and write it if it differs from the one that is there. What cannot be locked is a finding."""
     path = lock_place(source, session.folder, target, python)
     before = _former(source, session, target, python)
-    named_so = {"profile": source.profile.name, "variant": source.variant, "target": target, "python": python}
+    named_so: dict[str, Any] = {
+        "profile": source.profile.name,
+        "variant": source.variant,
+        "target": target,
+        "python": python,
+    }
     try:
         made = make_lock(source.profile, target, python, session, upgrade.kept(before))
     except ProvisionError as error:
-        return Locked(**named_so, status="failed", path=path, before=before, findings=error.findings)  # type: ignore[arg-type]
+        return Locked(
+            **named_so,
+            status="failed",
+            path=path,
+            before=before,
+            findings=tuple(_placed(f, source) for f in error.findings),
+        )
     made = replace(made, variant=source.variant)
     status = _write_if_new(path, dump_yaml(made))
-    return Locked(**named_so, status=status, path=path, lock=made, before=before)  # type: ignore[arg-type]
+    return Locked(**named_so, status=status, path=path, lock=made, before=before)
 
 
 def _write_if_new(path: Path, text: str) -> Status:
@@ -123,6 +135,16 @@ def _write_if_new(path: Path, text: str) -> Status:
         return "unchanged"
     write_text(path, text)
     return "written"
+
+
+def _placed(finding: Finding, source: Source) -> Finding:
+    """A finding about a named index, with the line of the profile that names it."""
+    if finding.code != "index-unreachable":
+        return finding
+    named = [index.name for index in source.profile.indexes if f"{index.name!r}" in finding.summary]
+    text, read = source.path.read_bytes(), lambda path: Path(path).read_bytes()
+    places = [place for name in named if (place := index_line(text, str(source.path), read, name))]
+    return replace(finding, evidence=(*places, *finding.evidence))
 
 
 def write_text(path: Path, text: str) -> None:
