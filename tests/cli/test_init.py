@@ -90,7 +90,7 @@ def test_wishes(plain: str, tiny: Here, words: list[str], stack: str) -> None:
         ("590.10", "13", []),
         ("535.154.05", "12", []),
         ("470.82.01", "11", []),
-        ("390.10", "", ["driver-nvidia-too-old"]),
+        ("390.10", "", ["driver-too-old"]),
     ],
 )
 def test_the_stack_is_one_that_the_driver_can_run(
