@@ -24,6 +24,7 @@ VERBS = {
     "why": "Say why the stack is what it is, and what was rejected by which rule.",
     "why-not": "Say why something does not fit a profile, and the ways out.",
     "knowledge": "List, show and search the facts that decisions rest on, each with its source.",
+    "init": "Write a first profile for given frameworks and this (or named) hardware.",
     "completion": "Print the completion script of a shell.",
 }
 
