@@ -73,7 +73,8 @@ def _twice(case: Case, env: Environment) -> Iterator[Finding]:
     for one in env.distributions:
         groups.setdefault((one.site, one.name), []).append(one)
     for (site, name), copies in groups.items():
-        if len(copies) > 1 and site:
+        # Debian keeps an egg-info beside a dist-info of the same version.
+        if len({c.version for c in copies}) > 1 and site:
             versions = sorted((c.version for c in copies), key=version_key)
             yield case.speaker.finding(
                 "distribution-twice", [(c.info, c.version) for c in copies], name=name, versions=", ".join(versions),
@@ -85,11 +86,10 @@ def _missing_files(case: Case, env: Environment) -> Iterator[Finding]:
     for name, paths in (case.files.missing if case.files else {}).items():
         lost = [p for p in paths if not p.startswith("..")]
         copies = env.copies(name)
-        if not lost or len(copies) > 1:
+        if not _matters(lost) or len(copies) > 1:
             continue
-        severity = None if _matters(lost) else "note"
         yield case.speaker.finding(
-            "files-missing", [(f"{copies[0].info}/RECORD", p) for p in lost[:_SHOWN]], severity,  # type: ignore[arg-type]
+            "files-missing", [(f"{copies[0].info}/RECORD", p) for p in lost[:_SHOWN]],
             name=name, version=copies[0].version, count=len(lost), pip=case.pip,
         )  # fmt: skip
 
@@ -174,7 +174,7 @@ def _how_to_leave(env: Environment, site: str) -> tuple[str, str, str]:
 def _variables(case: Case, env: Environment) -> Iterator[Finding]:
     for name, code in (("PYTHONHOME", "pythonhome-set"), ("PYTHONPATH", "pythonpath-set")):
         if value := case.variables.get(name):
-            yield case.speaker.finding(code, [(f"${name}", value)], value=value)
+            yield case.speaker.finding(code, value=value)
     if env.sees_system:
         yield case.speaker.finding("system-packages-seen", [(f"{env.prefix}/pyvenv.cfg", "")], home=env.home)
 

@@ -3,24 +3,28 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
+from typing import Any
 
 from provision.diagnosing.case import Carried, Case
 from provision.diagnosing.known import by_rules
 from provision.diagnosing.layers import Looked, looked
 from provision.knowledge.checks import load_checks
 from provision.knowledge.versions import holds, version_key
-from provision.model.finding import Finding
+from provision.model.finding import Finding, Severity
 from provision.model.machine import Machine, Software
 
-UNREAD = Looked(otherwise="unknown")
+
+def _unread(findings: Iterable[Finding]) -> Looked:
+    """Nothing is known of the machine; what is installed may still tell something."""
+    return replace(looked((), findings), otherwise="unknown")
 
 
 def hardware(case: Case) -> Looked:
     """The devices, and whether one is there of the kind that is wanted."""
     if case.machine is None:
-        return UNREAD
+        return _unread(_of_layer(case, "hardware"))
     cards = [(d.source or d.pci, f"{d.vendor} {d.name} {d.capability}".strip()) for d in case.machine.devices]
     findings = [*_of_layer(case, "hardware"), *_no_device(case)]
     return looked(cards or [(case.machine.cpu, case.speaker.word("none-seen"))], findings)
@@ -42,7 +46,7 @@ def driver(case: Case) -> Looked:
     """The drivers, and whether the one of the wanted device is new enough for what is installed."""
     machine = case.machine
     if machine is None:
-        return UNREAD
+        return _unread(_of_layer(case, "driver"))
     read = [(machine.evidence.get(f"drivers.{v}", v), f"{v} {text}") for v, text in machine.drivers.items()]
     findings = [*_of_layer(case, "driver"), *_too_old(case, machine)]
     return looked(read or [("", _not_needed(case))], findings)
@@ -65,7 +69,7 @@ def runtime(case: Case) -> Looked:
     """CUDA where the machine must bring it, the vendors' SDKs, Windows' own runtime."""
     machine = case.machine
     if machine is None:
-        return UNREAD
+        return _unread(_of_layer(case, "runtime"))
     read = [(s.path, f"{s.name} {s.version}".strip()) for s in machine.software if _is_runtime(s) and s.active]
     read += [("", case.speaker.word("brought", what=one)) for one in case.carried if _brings(one)]
     findings = [*_of_layer(case, "runtime"), *_missing_runtime(case, machine)]
@@ -121,7 +125,7 @@ def companions(case: Case) -> Looked:
     """cuDNN where the machine must bring it: the copy that wins against the one that was built with."""
     machine = case.machine
     if machine is None:
-        return UNREAD
+        return _unread(_of_layer(case, "companions"))
     copies = [s for s in machine.software if s.name in ("cudnn", "cublas") and s.active]
     findings = [*_of_layer(case, "companions"), *_cudnn(case, machine)]
     read = [(s.path, f"{s.name} {s.version}".strip()) for s in copies]
@@ -133,7 +137,7 @@ def _cudnn(case: Case, machine: Machine) -> Iterator[Finding]:
     copies = [s for s in machine.software if s.name == "cudnn" and s.place != "venv"]
     for one in _from_system(case):
         needed = one.build.cudnn if one.build else ""
-        words = {"what": one, "cudnn": needed, "cuda": one.runtime, "variable": _variable(case)}
+        words: dict[str, Any] = {"what": one, "cudnn": needed, "cuda": one.runtime, "variable": _variable(case)}
         winner = next((s for s in copies if s.active), None)
         if needed and winner is None:
             yield case.speaker.finding("cudnn-missing", [(s.path, s.version) for s in copies], **words)
@@ -157,7 +161,7 @@ def loader(case: Case) -> Looked:
     """Which copy wins, and from where."""
     machine = case.machine
     if machine is None:
-        return UNREAD
+        return _unread([*_of_layer(case, "loader"), *_wheels_unreached(case), *_toolkit_on_path(case)])
     variable = _variable(case)
     value = case.variables.get(variable, "")
     read = [(f"${variable}", value)] if value and case.os != "windows" else []
@@ -209,7 +213,7 @@ def _of_layer(case: Case, layer: str) -> Iterator[Finding]:
     yield from by_rules(case, layer)
 
 
-def _weight(case: Case, finding: Finding, breaks: bool) -> str:  # type: ignore[return]
+def _weight(case: Case, finding: Finding, breaks: bool) -> Severity:
     """What breaks the chain of the wanted vendor is an error; what concerns nobody is a note."""
     if _older_wins(case, finding):
         return "error"

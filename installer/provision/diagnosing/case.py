@@ -196,6 +196,7 @@ def _carried(case: Case, row: Importing) -> Carried | None:
     build = _build(case, row.framework, name, version, kind)
     told = case_facts(case, row)
     own = kind or _told_kind(told) or (build.runtime.kind if build else "") or _of_local(version)
+    own = own or ("cuda" if _conda_cuda(case) else "")
     return Carried(
         framework=row.framework,
         module=row.module,
@@ -270,6 +271,10 @@ def _runtime(case: Case, told: Event, build: Build | None, version: str, kind: s
     named = str(told.get("cuda") or built.get("cuda_version") or "")
     if not named and local.startswith("cu") and local[2:].isdigit():
         named = f"{local[2:-1]}.{local[-1]}"
-    conda = next((case.installed[n] for n in ("cuda-version", "cudatoolkit") if n in case.installed), "")
-    conda = ".".join(conda.split(".")[:2])
-    return conda or named or (build.runtime.version if build else "")
+    return _conda_cuda(case) or named or (build.runtime.version if build else "")
+
+
+def _conda_cuda(case: Case) -> str:
+    """The CUDA version that conda brought."""
+    found = next((case.installed[n] for n in ("cuda-version", "cudatoolkit") if n in case.installed), "")
+    return ".".join(found.split(".")[:2])

@@ -148,18 +148,21 @@ def _why_silent(output: Output | None) -> str:
         return "it cannot be started"
     if output.code is None:
         return "it did not answer in time"
-    last = [line for line in output.stderr.splitlines() if line.strip()]
-    return last[-1].strip() if last else f"it ended with code {output.code} and said nothing"
+    said = [line for line in output.stderr.splitlines() if line.strip()]
+    if not said:
+        return f"it ended with code {output.code} and said nothing"
+    return said[-1 if "Traceback" in output.stderr else 0].strip()
 
 
 def read_environment(
     reader: Reader, prefix: str, python: str = "", variables: Mapping[str, str] | None = None
 ) -> Environment:
-    """The environment in a folder (or around an interpreter), with its distributions."""
+    """The environment in a folder (or, where that is empty, around an interpreter), with its distributions."""
     paths = _paths(reader)
-    kind = kind_of(reader, prefix)
     python = python or interpreter_of(reader, prefix)
     told = ask(reader, python, variables or {}) if python else {"error": "there is no interpreter in it"}
+    prefix = prefix or str(told.get("prefix") or paths.dirname(paths.dirname(python)))
+    kind = kind_of(reader, prefix)
     settings = _settings(reader.read_text(paths.join(prefix, "pyvenv.cfg")) or "")
     sites = _sites(reader, prefix, told)
     names = {site: reader.listdir(site) for site in sites}

@@ -64,9 +64,12 @@ def rule_facts(case: Case, one: Carried) -> dict[str, Any]:
     return {name: value for name, value in facts.items() if value is not None}
 
 
-def _index(one: Carried) -> str:
-    """Where such a build comes from: its local version names the index of the maker."""
-    return f"pytorch-{one.local}" if one.local and one.framework == "torch" else "pypi"
+def _index(one: Carried) -> str | None:
+    """Where such a build comes from: its local version names the index of the maker. Vendors hand out builds of
+    their own without one, so that beside a vendor's plugin nothing is known."""
+    if one.local and one.framework == "torch":
+        return f"pytorch-{one.local}"
+    return None if one.plugin else "pypi"
 
 
 def _packages(installed: Mapping[str, str]) -> dict[str, str]:
@@ -128,22 +131,31 @@ def by_companions(case: Case, imported: Mapping[str, bool]) -> Iterator[Finding]
             if one is None or found is None or imported.get(package.replace("-", "_")):
                 continue
             exact = wanted if wanted[0] in "<>=!~" else f"=={wanted}"
-            words = {"leader": leader, "version": one.version, "package": package, "found": found, "pip": case.pip}
+            words: dict[str, Any] = {"leader": leader, "version": one.version, "package": package, "found": found}
+            words["pip"] = case.pip
             proof = [(f"knowledge {row.id}", row.source)]
             if not holds(exact, found.partition("+")[0]):
                 yield case.speaker.finding(
                     "companion-mismatch", proof, why=row.why, wanted=f"{package}{exact}", **words
                 )
-            elif row.same_index and _build_name(one.version, one) != _build_name(found, one):
+            elif row.same_index and _build_name(case, one.version, one) != _build_name(case, found, one):
                 yield _mixed(case, one, (package, found), row.why, proof)
 
 
-def _build_name(version: str, torch: Carried) -> str:
-    """`cpu`, `cu126`: the local version, or what the default index has for this torch."""
+def _build_name(case: Case, version: str, torch: Carried) -> str:
+    """`cpu`, `cu126`: the local version, or what the default index has beside this torch."""
     local = version.partition("+")[2]
-    if local or torch.build is None:
-        return local or "default"
-    return "default"
+    if local:
+        return local
+    found = (
+        b
+        for b in case.knowledge.builds("torch")
+        if (b.distribution, b.version, b.local, b.index, b.target) == ("torch", torch.public, "", "pypi", case.target)
+    )
+    build = next(found, None)
+    if build is None:
+        return "default"
+    return f"cu{build.runtime.version.replace('.', '')}" if build.runtime.kind == "cuda" else build.runtime.kind
 
 
 def _mixed(case: Case, one: Carried, other: tuple[str, str], why: str, proof: list[tuple[str, str]]) -> Finding:
@@ -152,7 +164,7 @@ def _mixed(case: Case, one: Carried, other: tuple[str, str], why: str, proof: li
     url = case.knowledge.index_url(f"pytorch-{one.local}") if one.local else None
     return case.speaker.finding(
         "mixed-builds", proof, leader=one.framework, version=one.version, package=package, found=found,
-        first=one.local or "default", second=found.partition("+")[2] or "default", why=why, pip=case.pip,
+        first=_build_name(case, one.version, one), second=_build_name(case, found, one), why=why, pip=case.pip,
         wanted=f"{package}=={public}{f'+{one.local}' if one.local else ''}",
         index=f" --index-url {url}" if url else "",
     )  # fmt: skip

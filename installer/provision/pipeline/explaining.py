@@ -43,7 +43,7 @@ def facts(session: Session, installed: Path | None, environment: str | None) -> 
 
 def _of_environment(session: Session, environment: str) -> Mapping[str, str]:
     from provision.diagnosing.environments import read_environment
-    from provision.pipeline.doctor import subject_of
+    from provision.pipeline.subjects import subject_of
     from provision.world.reader import HostReader
 
     where = subject_of(session, environment)

@@ -17,6 +17,8 @@ from provision.knowledge.symptoms import _text as text_of
 from provision.knowledge.symptoms import _when as when_of
 from provision.knowledge.symptoms import _yaml as read_yaml
 
+_NOTHING = Text("", "")
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Check:
@@ -26,7 +28,7 @@ class Check:
     layer: str
     severity: str
     summary: Text
-    detail: Text = Text("", "")
+    detail: Text = _NOTHING
     ways: tuple[Way, ...] = ()
     when: When = field(default_factory=dict)
     source: str = ""
@@ -95,7 +97,7 @@ def _check(raw: Mapping[str, Any]) -> Check:
         layer=raw["layer"],
         severity=raw.get("severity", "error"),
         summary=text_of(raw["summary"]),
-        detail=text_of(raw["detail"]) if "detail" in raw else Text("", ""),
+        detail=text_of(raw["detail"]) if "detail" in raw else _NOTHING,
         ways=_ways(raw.get("remedies", ())),
         when=when_of(raw.get("when", {})),
         source=raw.get("source", ""),
