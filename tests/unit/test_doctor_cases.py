@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 import yaml
+from tests.support import machines
 
 from provision.detecting import detect
 from provision.diagnosing.case import Case
@@ -18,7 +19,6 @@ from provision.diagnosing.saying import Speaker
 from provision.knowledge import load_knowledge
 from provision.model.finding import Finding
 from provision.model.machine import Device, Software
-from tests.support import machines
 
 SCENARIOS = Path(__file__).parents[1] / "scenarios" / "doctor"
 KNOWLEDGE = load_knowledge()

@@ -96,8 +96,10 @@ def _failed(case: Case, heard: Heard, module: str) -> Iterator[Finding]:
     said = explained(case, heard.log)
     if said.verdict == "fault":
         evidence = Evidence(f"import {module}", error.splitlines()[0] if error else "")
-        for finding in said.findings:
-            yield replace(finding, evidence=(evidence, *finding.evidence))
+        for number, finding in enumerate(said.findings):
+            # A line that elsewhere only follows from something is all that is known here: the import did fail.
+            severity = "error" if number == 0 else finding.severity
+            yield replace(finding, severity=severity, evidence=(evidence, *finding.evidence))
         return
     lines = [line for line in heard.log.splitlines() if line.strip()]
     yield case.speaker.finding(
