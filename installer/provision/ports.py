@@ -156,6 +156,8 @@ class CatalogFailure:
     text: str
     #: True when an index could not be asked (network), False when it answered and the answer is no.
     unreachable: bool = False
+    #: What the catalog itself knows of the reason; then the text is only evidence.
+    findings: tuple[Finding, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -172,7 +174,9 @@ class Release:
 class Catalog(Protocol):
     """Package indexes as data."""
 
-    def close(self, request: ClosureRequest) -> tuple[ClosedPackage, ...] | CatalogFailure: ...
+    def close(self, request: ClosureRequest) -> tuple[ClosedPackage, ...] | CatalogFailure:
+        """The closure. A package that is bound to an index comes from there, whoever asks for it: the default
+        index is not even asked for its name."""
 
     def releases(self, project: str, index: Index | None = None) -> tuple[Release, ...] | None:
         """All files of a project, or None when the index does not know the name or cannot be asked."""
@@ -293,11 +297,33 @@ class LocalFile:
     path: str
 
 
+@dataclass(frozen=True, slots=True)
+class Member:
+    """A member of an archive as its directory states it. `mode` holds a Unix file's type and permissions, 0 where the
+    archive does not say."""
+
+    name: str
+    size: int
+    crc: int
+    mode: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Contents:
+    """What an archive would put into an environment: its members and the scripts made from its entry points."""
+
+    members: tuple[Member, ...]
+    scripts: tuple[str, ...] = ()
+
+
 class Store(Protocol):
     """The artifacts of this machine: a cache by hash, filled from the indexes."""
 
     def present(self, artifacts: Sequence[Artifact]) -> frozenset[str]:
         """SHA-256 of those that need no download."""
+
+    def place(self, artifact: Artifact) -> str | None:
+        """Path of an artifact that is here; None if it would have to be downloaded."""
 
     def fetch(self, lock: Lock, advance: Callable[[int], None]) -> tuple[LocalFile, ...]:
         """Packages and build tools of a lock as local files. Raises ProvisionError leaves."""
@@ -311,5 +337,50 @@ class Installer(Protocol):
     def build(self, sdist: LocalFile, python: str, tools: Sequence[LocalFile]) -> LocalFile:
         """A wheel of an sdist, built by that interpreter with these build tools and no index."""
 
-    def install(self, environment: str, wheels: Sequence[LocalFile]) -> None:
-        """Install exactly these wheels, hashes enforced, dependencies not looked at, no index."""
+    def install(self, environment: str, wheels: Sequence[LocalFile], again: bool = False) -> None:
+        """Install exactly these wheels, hashes enforced, dependencies not looked at, no index. `again` replaces what
+        is installed already, and reads the wheels anew."""
+
+    def contents(self, wheel: LocalFile) -> Contents:
+        """What a wheel holds, by its own directory; nothing is unpacked. Raises ApplyError for what is no wheel."""
+
+    def wrong_sizes(self, environment: str, wheels: Sequence[LocalFile]) -> tuple[str, ...]:
+        """Installed files that are absent or have another size than in the wheel."""
+
+    def begin_contents_check(
+        self, environment: str, wheels: Sequence[LocalFile]
+    ) -> Callable[[], tuple[str, ...]]:
+        """Start comparing what was installed with the wheels, beside what else happens; calling the result waits for
+        the end and gives the paths that differ."""
+
+    def forget(self, wheels: Sequence[LocalFile]) -> None:
+        """Drop what the engine keeps of these wheels unpacked: it is not what the wheels hold."""
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlacedFile:
+    """A file that was put into an environment, with its size in bytes and hash; or a symbolic link's target."""
+
+    path: str
+    size: int = 0
+    sha256: str = ""
+    link: str | None = None
+
+
+class Placer(Protocol):
+    """Puts shared libraries where a framework finds them."""
+
+    def unpack(self, archive: str, sha256: str, folder: str, destination: str) -> tuple[PlacedFile, ...]:
+        """The shared libraries of one folder of an archive, into a folder that is made. The hash is checked first.
+
+        Raises LockError for another file than the lock's, ApplyError for an archive that is not plain; then
+        nothing of it is left.
+        """
+
+    def link(self, path: str, target: str) -> None:
+        """A symbolic link to a file, with this very text. Raises FileExistsError where something stands."""
+
+    def copy(self, source: str, path: str) -> PlacedFile:
+        """A file of the user, copied. Raises FileExistsError where something stands."""
+
+    def digest(self, path: str) -> str | None:
+        """SHA-256 of a file in hexadecimal; None if it is absent or unreadable."""

@@ -124,7 +124,7 @@ def test_nothing_is_made_where_there_is_nothing(folder: Path, isolated_home: Pat
 def test_rollback_loads_nothing_heavy() -> None:
     code = "import sys, provision.cli.verb_rollback, provision.pipeline.returning, provision.world.mutex\n"
     code += "import provision.cli.group, provision.pipeline.places, provision.applying.recovery\n"
-    code += "heavy = {'pydantic', 'yaml', 'rich', 'httpx', 'packaging', 'filelock', 'psutil', 'asyncio', 'provision.ports'}\n"
+    code += "heavy = {'pydantic', 'yaml', 'rich', 'httpx', 'packaging', 'filelock', 'psutil', 'provision.ports'}\n"
     code += "print(sorted(heavy & set(sys.modules)))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"

@@ -7,9 +7,11 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
-from provision.applying.generations import discard, open_places, write_record
+from provision.applying import trash
+from provision.applying.generations import open_places, write_record
 from provision.applying.journal import Writer, read
-from provision.applying.recovery import sweep, take_back
+from provision.applying.names import check
+from provision.applying.recovery import finish, sweep, take_back
 from provision.applying.steps import HANDLERS, Context, group
 from provision.applying.troubles import not_undone, trouble
 from provision.model.finding import ApplyError, BlockedError, Finding, ProvisionError, Remedy, RollbackError
@@ -18,7 +20,7 @@ from provision.model.lock import Lock
 from provision.model.plan import Plan, Step
 from provision.model.receipt import Receipt
 from provision.model.state import EnvState, Layout, Record
-from provision.ports import Files, Installer, Reporter, Store
+from provision.ports import Files, Installer, Placer, Reporter, Store
 from provision.prefix import read_record, snapshot
 
 
@@ -33,6 +35,9 @@ class Effects:
     now: Callable[[], str]
     prove: Callable[[str, int], Receipt]
     fetch_python: Callable[[str], str]
+    placer: Placer | None = None
+    #: File name, or library -> a path that the user gave for it.
+    given: dict[str, str] = field(default_factory=dict)
     listen: Callable[[Entry], None] = lambda entry: None
     inputs: dict[str, str] = field(default_factory=dict)
 
@@ -55,6 +60,7 @@ def apply(plan: Plan, lock: Lock, state: EnvState, effects: Effects) -> Outcome:
     """
     if plan.blockers:
         raise BlockedError(plan.blockers)
+    check(lock)
     if state.digest != plan.state:
         raise BlockedError(_stale(plan))
     if not plan.steps:
@@ -86,6 +92,7 @@ class _Transaction:
 
     def _all(self) -> Outcome:
         try:
+            self._put_away_failed()
             for steps in group(self.plan.steps):
                 self._do(steps)
         except _ProofFailed as failed:
@@ -96,7 +103,7 @@ class _Transaction:
     def _open(self) -> None:
         files = self.effects.files
         open_places(files, self.layout)
-        self._remove_failed()
+        self.failed = self._failed_before()
         self.journal = Writer(files, self.layout.journal, self.effects.now, self.effects.listen)
         undo = {"pointer": files.pointed(self.plan.environment)}
         facts = {
@@ -104,15 +111,25 @@ class _Transaction:
             "generation": self.plan.generation,
             "lock": self.plan.lock,
             "profile": self.plan.profile,
+            "removed": self.failed,
         }
+        if self.plan.override:
+            facts["override"] = self.plan.override
         self.journal.write("started", undo=undo, facts=facts)
 
-    def _remove_failed(self) -> None:
-        """A generation whose proof failed was kept for a look until now."""
-        for number in self.state.generations:
-            record = read_record(self.effects.files, self.layout, number)
-            if record is not None and record.outcome == "failed" and number != self.state.generation:
-                discard(self.effects.files, self.layout, number)
+    def _failed_before(self) -> list[int]:
+        """Generations whose proof failed were kept for a look until now; they go with the commit."""
+        records = {n: read_record(self.effects.files, self.layout, n) for n in self.state.generations}
+        return [
+            n for n, record in records.items()
+            if record is not None and record.outcome == "failed" and n != self.state.generation
+        ]  # fmt: skip
+
+    def _put_away_failed(self) -> None:
+        for number in self.failed:
+            self.journal.write("begun", step="remove generation", facts={"generation": number})
+            trash.put_generation(self.effects.files, self.layout, number)
+            self.journal.write("done", step="remove generation")
 
     def _do(self, steps: Sequence[Step]) -> None:
         handler = HANDLERS[steps[0].action, steps[0].kind]
@@ -130,7 +147,8 @@ class _Transaction:
 
     def _commit(self) -> None:
         self.journal.write("committing")
-        with suppress(OSError):  # It is done; the next run writes the last line.
+        with suppress(OSError):  # It is done; the next run deletes the rest and writes the last line.
+            finish(self.effects.files, self.layout, self.failed)
             self.journal.write("committed")
 
     def _record(self, outcome: str) -> None:
@@ -154,6 +172,7 @@ class _Transaction:
     def _keep_failed(self, receipt: Receipt) -> Outcome:
         """The pointer never moved; the generation that failed is kept for a look."""
         self._record("failed")
+        finish(self.effects.files, self.layout, self.failed)
         self.journal.write("undone", facts={"kept": self.plan.generation})
         findings = tuple(f for job in receipt.jobs for f in job.findings)
         return Outcome(outcome="failed", generation=self.plan.generation, receipt=receipt, findings=findings)

@@ -36,6 +36,12 @@ class Log:
         return any(entry.phase == "committing" for entry in self.entries)
 
     @property
+    def removed(self) -> tuple[int, ...]:
+        """Generations that go with the commit."""
+        numbers = self.entries[0].facts.get("removed", ()) if self.entries else ()
+        return tuple(n for n in numbers if isinstance(n, int)) if isinstance(numbers, list) else ()
+
+    @property
     def verb(self) -> str:
         return str(self.entries[0].facts.get("verb", "apply")) if self.entries else ""
 

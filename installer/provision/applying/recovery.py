@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import PurePath
 from typing import TYPE_CHECKING
 
 from provision.applying import trash
-from provision.applying.generations import discard, guard, number_of, restore_pointer
+from provision.applying.generations import discard, guard, number_of, remove_notes, restore_pointer
 from provision.applying.journal import Log, Writer, read
 from provision.model.state import Layout
 from provision.prefix import generation_numbers, read_record
@@ -32,6 +33,7 @@ def recover(files: Files, environment: str, now: str) -> Recovered | None:
     guard(files, layout)
     log = read(files, layout.journal)
     if not log.open:
+        sweep(files, layout)
         return None
     if log.damaged:
         return _by_looking(files, layout, now)
@@ -39,13 +41,22 @@ def recover(files: Files, environment: str, now: str) -> Recovered | None:
     writer = Writer(files, layout.journal, lambda: now, number=len(log.entries))
     # The trash is emptied after `committing` only; that it has its other name says the same.
     if log.committing or files.stat(layout.discarded) is not None:
-        trash.empty(files, layout)
+        finish(files, layout, log.removed)
+        sweep(files, layout)
         writer.write("committed", facts={"recovered": True})
         return Recovered("finished", generation, log.verb)
     take_back(files, layout, log)
     sweep(files, layout)
     writer.write("undone", facts={"recovered": True})
     return Recovered("undone", generation, log.verb)
+
+
+def finish(files: Files, layout: Layout, removed: Iterable[int]) -> None:
+    """After the commit: what was removed is deleted, with what was noted of it."""
+    trash.empty(files, layout)
+    for number in removed:
+        if files.stat(layout.generation(number)) is None:
+            remove_notes(files, layout, number)
 
 
 def take_back(files: Files, layout: Layout, log: Log) -> None:

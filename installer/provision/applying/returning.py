@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Collection
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from provision.applying import trash
-from provision.applying.generations import open_places, remove_notes
+from provision.applying.generations import open_places
 from provision.applying.journal import Writer, read
-from provision.applying.recovery import take_back
+from provision.applying.recovery import finish, take_back
 from provision.applying.troubles import not_undone, trouble
 from provision.model.finding import ApplyError, BlockedError, Finding, Remedy, RollbackError, UsageError
 from provision.model.state import EnvState, Generation, Layout
@@ -48,10 +48,8 @@ def choose(state: EnvState, generations: Collection[Generation], to: int | None)
 def rollback(files: Files, state: EnvState, number: int, now: Callable[[], str]) -> None:
     """Point the environment at a generation that is there. The caller holds the mutex and has recovered."""
     layout = Layout(state.environment)
-    open_places(files, layout)
-    writer = Writer(files, layout.journal, now)
     facts = {"verb": "rollback", "generation": number, "from": state.generation}
-    writer.write("started", undo={"pointer": files.pointed(state.environment)}, facts=facts)
+    writer = _start(files, layout, now, facts)
 
     def move() -> None:
         writer.write("begun", step="switch pointer")
@@ -66,14 +64,14 @@ def rollback(files: Files, state: EnvState, number: int, now: Callable[[], str])
 def collect(files: Files, state: EnvState, numbers: Collection[int], now: Callable[[], str]) -> None:
     """Remove generations. The current one is never among them (BlockedError)."""
     if state.generation in numbers:
-        raise BlockedError(Finding("generation-in-use", "error", f"Generation {state.generation} is the current one."))
+        raise BlockedError(
+            Finding("generation-in-use", "error", f"Generation {state.generation} is the current one.")
+        )
     if not numbers:
         return
     layout = Layout(state.environment)
-    open_places(files, layout)
-    writer = Writer(files, layout.journal, now)
     facts = {"verb": "gc", "generation": state.generation, "removed": sorted(numbers)}
-    writer.write("started", undo={"pointer": files.pointed(state.environment)}, facts=facts)
+    writer = _start(files, layout, now, facts)
 
     def move_all() -> None:
         for number in sorted(numbers):
@@ -81,9 +79,7 @@ def collect(files: Files, state: EnvState, numbers: Collection[int], now: Callab
             trash.put_generation(files, layout, number)
             writer.write("done", step="remove generation")
         writer.write("committing")
-        trash.empty(files, layout)
-        for number in sorted(numbers):
-            remove_notes(files, layout, number)
+        finish(files, layout, numbers)
         writer.write("committed")
 
     _carry_out(files, layout, writer, move_all)
@@ -98,6 +94,17 @@ def superfluous(state: EnvState, generations: Collection[Generation], keep: int)
     others = [n for n in proven if n != state.generation]
     kept = {state.generation, *others[: max(keep - 1, 0)]}
     return tuple(sorted(g.number for g in generations if g.number not in kept))
+
+
+def _start(files: Files, layout: Layout, now: Callable[[], str], facts: dict[str, Any]) -> Writer:
+    """Until the first line is written there is nothing to take back."""
+    writer = Writer(files, layout.journal, now)
+    try:
+        open_places(files, layout)
+        writer.write("started", undo={"pointer": files.pointed(layout.environment)}, facts=facts)
+    except OSError as error:
+        raise ApplyError(trouble(error, layout.state)) from error
+    return writer
 
 
 def _carry_out(files: Files, layout: Layout, writer: Writer, do: Callable[[], None]) -> None:
@@ -125,7 +132,9 @@ def _take_back(files: Files, layout: Layout, writer: Writer, error: BaseExceptio
 
 def _no_generation(state: EnvState, number: int | None, usable: Collection[int]) -> Finding:
     have = ", ".join(str(n) for n in sorted(usable)) or "none"
-    what = f"There is no generation {number}" if number is not None else "There is no earlier proven generation"
+    what = (
+        f"There is no generation {number}" if number is not None else "There is no earlier proven generation"
+    )
     return Finding(
         "no-generation", "error", f"{what} of {state.environment}.", detail=f"Generations: {have}.",
         remedies=(Remedy("See them all.", "provision history"),),
@@ -138,7 +147,8 @@ def _doubt(state: EnvState, generation: Generation) -> Finding:
         "error",
         f"Generation {generation.number} of {state.environment} failed its proof; it would take {state.generation}'s place.",
         remedies=(
-            Remedy("Say yes beforehand if it shall be so.", f"provision rollback --to {generation.number} --yes"),
+            Remedy(
+                "Say yes beforehand if it shall be so.", f"provision rollback --to {generation.number} --yes"
+            ),
         ),
     )
-

@@ -39,9 +39,16 @@ def _words(error: OSError) -> tuple[str, str, Remedy]:
         return (
             "no-permission",
             "A file or folder may not be written",
-            Remedy("Let your user write there, or choose another place.", "provision apply PROFILE --environment PATH"),
+            Remedy(
+                "Let your user write there, or choose another place.",
+                "provision apply PROFILE --environment PATH",
+            ),
         )
-    return "disk", "The file system failed", Remedy("See what the system says of that disk, then apply again.")
+    return (
+        "disk",
+        "The file system failed",
+        Remedy("See what the system says of that disk, then apply again."),
+    )
 
 
 def not_undone(layout: Layout, error: Exception) -> Finding:

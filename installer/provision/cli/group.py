@@ -31,6 +31,10 @@ VERBS = {
 }
 
 
+#: Verbs of two words: the first is a verb of its own, whose arguments are profiles.
+PAIRS = {"lock diff": "lock_diff"}
+
+
 class Verbs(click.Group):
     """A group whose commands are modules."""
 
@@ -50,6 +54,10 @@ class Verbs(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
+        words = " ".join(args[:2])
+        if words in PAIRS:
+            pair: click.Command = import_module(f"provision.cli.verb_{PAIRS[words]}").command
+            return words, pair, args[2:]
         if args and args[0] not in VERBS and not args[0].startswith("-"):
             ctx.fail(_no_verb(args[0]))
         return super().resolve_command(ctx, args)

@@ -17,7 +17,11 @@ from provision.cli.common import (
 @click.command("gc", short_help="Remove generations that nothing needs.")
 @reference_argument
 @click.option(
-    "--keep", type=click.IntRange(min=1), default=2, show_default=True, metavar="N",
+    "--keep",
+    type=click.IntRange(min=1),
+    default=2,
+    show_default=True,
+    metavar="N",
     help="How many proven generations stay, the current one among them.",
 )
 @click.option("--dry-run", is_flag=True, help="Say what would be removed.")

@@ -16,7 +16,9 @@ from provision.cli.common import (
 
 @click.command("rollback", short_help="Go back to an earlier generation, at once.")
 @reference_argument
-@click.option("--to", type=click.IntRange(min=1), metavar="N", help="This one; without it the last proven one before.")
+@click.option(
+    "--to", type=click.IntRange(min=1), metavar="N", help="This one; without it the last proven one before."
+)
 @click.option("-y", "--yes", is_flag=True, help="Go there even if its proof failed.")
 @environment_option
 @json_option

@@ -62,6 +62,15 @@ def locate(reference: str, folder: Path) -> tuple[Path, bool]:
     raise ProfileError(_unknown(reference))
 
 
+def is_profile(reference: str, folder: Path) -> bool:
+    """Whether a word means a profile that is there."""
+    try:
+        path, _ = locate(reference, folder)
+    except ProfileError:
+        return False
+    return path.is_file()
+
+
 def _unknown(reference: str) -> Finding:
     near = difflib.get_close_matches(reference, bundled(), 1)
     return Finding(
@@ -79,7 +88,9 @@ def read(reference: str, folder: Path) -> Source:
     from provision.loading import load_file
 
     path, named = locate(reference, folder)
-    return Source(load_file(str(path), lambda p: Path(p).read_bytes()), path, named)
+    # Messages name the file as the person did; it is read from the folder that the command is run in.
+    origin = str(path) if named else reference
+    return Source(load_file(origin, lambda p: (folder / p).read_bytes()), path, named)
 
 
 def variants_of(source: Source, chosen: str | None = None) -> tuple[Source, ...]:

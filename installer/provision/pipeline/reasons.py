@@ -14,7 +14,14 @@ from provision.model.finding import Finding, ProvisionError, Remedy, Unsatisfiab
 from provision.model.lock import Lock
 from provision.model.profile import Framework, Profile
 from provision.model.stack import Stack
-from provision.pipeline.locks import combinations, make_lock, read_lock_file, stale_because, targets_of
+from provision.pipeline.locks import (
+    combinations,
+    make_lock,
+    outdated,
+    read_lock_file,
+    stale_because,
+    targets_of,
+)
 from provision.pipeline.profiles import Source, find_lock
 from provision.pipeline.session import Session
 from provision.resolving import Answer, Explanation, against, answer, explain, framework_of, overlaid
@@ -76,7 +83,7 @@ def _fresh(path: Path | None, profile: Profile, session: Session) -> Lock | None
         made, _ = read_lock_file(path)
     except ProvisionError:
         return None
-    return made if stale_because(made, profile, session.knowledge) is None else None
+    return None if stale_because(made, profile) or outdated(made, session.knowledge) else made
 
 
 def why_not(source: Source, session: Session, text: str, targets: Sequence[str] = ()) -> tuple[Fit, ...]:

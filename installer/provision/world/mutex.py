@@ -54,7 +54,9 @@ def hold(path: str, now: str, patience: float = PATIENCE) -> Iterator[None]:
 def _open(path: str) -> int:
     try:
         Path(path).parent.mkdir(parents=True, exist_ok=True)
-        return os.open(path, os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0), 0o666)
+        return os.open(
+            path, os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0), 0o666
+        )
     except OSError as error:
         raise ApplyError(_unusable(path, error)) from error
 
@@ -170,7 +172,6 @@ def _age(since: object, now: str) -> str:
     if seconds < 0:
         return ""
     return f" ({seconds} s ago)" if seconds < 120 else f" ({seconds // 60} min ago)"
-
 
 
 def _unusable(path: str, error: OSError) -> Finding:

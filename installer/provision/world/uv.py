@@ -8,12 +8,16 @@ from __future__ import annotations
 import os
 import subprocess
 import tempfile
+import zipfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlsplit
+
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
 
 from provision.model.lock import PYPI
 from provision.model.profile import Index
@@ -83,28 +87,56 @@ class UvResolver:
     """Closures through `uv pip compile`, one Python and platform at a time (never universal).
 
     `places` maps an index name (also `pypi`) to where this machine keeps it; an index that is not in it is
-    where the profile says, and the default index is what uv's own configuration says.
+    where the profile says, and the default index is what uv's own configuration says. `sealed`: the places are
+    all there is; uv's own configuration and cache do not count.
     """
 
     places: Mapping[str, Place] = field(default_factory=dict)
     offline: bool = False
+    sealed: bool = False
     #: `major.minor` -> interpreter, so that sdists are asked for their metadata by the right Python.
     interpreters: Mapping[str, str] = field(default_factory=dict)
 
     def close(self, request: ClosureRequest) -> tuple[ClosedPackage, ...] | CatalogFailure:
+        """uv binds only what is required by name to an index. A bound package that is somebody's dependency is
+        first met as an empty stub, so that no other index is asked for its name, and is then required by name."""
+        named = _names(request.requirements)
+        while True:
+            stubs = frozenset(_bound(request.indexes)) - named if request.dependencies else frozenset()
+            answer = self._close(request, stubs, named)
+            if isinstance(answer, CatalogFailure):
+                return answer
+            slipped = {package.name for package in answer} & stubs
+            if not slipped:
+                return answer
+            named |= slipped
+
+    def _close(
+        self, request: ClosureRequest, stubs: frozenset[str], named: frozenset[str]
+    ) -> tuple[ClosedPackage, ...] | CatalogFailure:
         with tempfile.TemporaryDirectory(prefix="provision-") as folder:
-            Path(folder, "pyproject.toml").write_text(self._project(request), encoding="utf-8")
+            more = sorted(named - _names(request.requirements))
+            overrides = [*request.overrides, *(_stub(Path(folder, "stubs"), name) for name in sorted(stubs))]
+            Path(folder, "pyproject.toml").write_text(self._project(request, more), encoding="utf-8")
             Path(folder, "constraints.txt").write_text("\n".join(request.constraints), encoding="utf-8")
-            Path(folder, "overrides.txt").write_text("\n".join(request.overrides), encoding="utf-8")
+            Path(folder, "overrides.txt").write_text("\n".join(overrides), encoding="utf-8")
             lock = Path(folder, "pylock.toml")
             if request.preferences:
                 lock.write_text(_preferences(request.preferences), encoding="utf-8")
-            done = run(self._command(request), cwd=folder)
+            done = run(self._command(request, bool(overrides)), cwd=folder, extra=self._environment())
             if done.code != 0:
                 return CatalogFailure(done.stderr.strip(), unreachable=_unreachable(done.stderr))
             return _read_pylock(lock.read_text(encoding="utf-8"), request.indexes)
 
-    def _command(self, request: ClosureRequest) -> list[str]:
+    def _environment(self) -> dict[str, str]:
+        """Variables for uv beside the user's own: an address on the loopback interface needs no proxy."""
+        direct = ",".join(
+            filter(None, (os.environ.get("NO_PROXY") or os.environ.get("no_proxy"), "127.0.0.1"))
+        )
+        sealed = dict.fromkeys(("UV_INDEX", "UV_EXTRA_INDEX_URL", "UV_FIND_LINKS"), "") if self.sealed else {}
+        return {"NO_PROXY": direct, "no_proxy": direct, **sealed}
+
+    def _command(self, request: ClosureRequest, overridden: bool) -> list[str]:
         command = [
             "pip", "compile", "pyproject.toml", "--quiet", "--format", "pylock.toml", "--output-file", "pylock.toml",
             "--python-version", request.python, "--python-platform", _PLATFORMS[request.target], "--no-header",
@@ -112,7 +144,7 @@ class UvResolver:
         # As files, not as [tool.uv] settings: a machine may have switched settings off (UV_NO_CONFIG).
         if request.constraints:
             command += ["--constraints", "constraints.txt"]
-        if request.overrides:
+        if overridden:
             command += ["--overrides", "overrides.txt"]
         if interpreter := self.interpreters.get(request.python):
             command += ["--python", interpreter]
@@ -122,17 +154,19 @@ class UvResolver:
             command += ["--exclude-newer", request.as_of]
         if self.offline:
             command += ["--offline"]
+        if self.sealed:
+            command += ["--no-config", "--no-cache", "--no-python-downloads"]
         if default := self.places.get(PYPI):
             command += ["--default-index", default.url]
         return command
 
-    def _project(self, request: ClosureRequest) -> str:
+    def _project(self, request: ClosureRequest, more: Sequence[str]) -> str:
         lines = [
             "[project]",
             'name = "the-profile"',
             'version = "0"',
             f'requires-python = ">={request.python}"',
-            f"dependencies = {_array(request.requirements)}",
+            f"dependencies = {_array([*request.requirements, *more])}",
         ]
         for index in request.indexes:
             place = self.places.get(index.name, Place(url=index.url))
@@ -141,6 +175,27 @@ class UvResolver:
         if request.indexes:
             lines += ["[tool.uv.sources]", *_sources(request)]
         return "\n".join(lines) + "\n"
+
+
+def _names(requirements: Sequence[str]) -> frozenset[str]:
+    return frozenset(canonicalize_name(Requirement(text).name) for text in requirements)
+
+
+def _bound(indexes: Sequence[Index]) -> dict[str, str]:
+    """Package -> the index that it is bound to."""
+    return {canonicalize_name(name): index.name for index in indexes for name in index.packages}
+
+
+def _stub(folder: Path, name: str) -> str:
+    """Make an empty wheel and return the requirement that takes it in the place of any wish for that package."""
+    folder.mkdir(exist_ok=True)
+    module = name.replace("-", "_")
+    path = folder / f"{module}-0-py3-none-any.whl"
+    with zipfile.ZipFile(path, "w") as wheel:
+        wheel.writestr(f"{module}-0.dist-info/METADATA", f"Metadata-Version: 2.1\nName: {name}\nVersion: 0\n")
+        wheel.writestr(f"{module}-0.dist-info/WHEEL", "Wheel-Version: 1.0\nTag: py3-none-any\n")
+        wheel.writestr(f"{module}-0.dist-info/RECORD", "")
+    return f"{name} @ {path.as_uri()}"
 
 
 def _sources(request: ClosureRequest) -> list[str]:
@@ -174,7 +229,7 @@ def _unreachable(text: str) -> bool:
 
 
 def _read_pylock(text: str, indexes: Sequence[Index]) -> tuple[ClosedPackage, ...]:
-    bound = {name: index.name for index in indexes for name in index.packages}
+    bound = _bound(indexes)
     packages = read_toml(text).get("packages", [])
     return tuple(_package(entry, bound.get(entry["name"], PYPI)) for entry in packages)
 
