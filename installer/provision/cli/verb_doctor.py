@@ -12,7 +12,9 @@ from provision.cli.common import json_option, lang_option, quiet_option
 
 if TYPE_CHECKING:
     from provision.diagnosing.doctor import Layer
-    from provision.pipeline.doctor import Answer
+    from provision.pipeline.doctor import Answer, Question
+    from provision.pipeline.mending import Mended
+    from provision.pipeline.session import Session
 
 _COLOURS = {"ok": "green", "warning": "yellow", "broken": "red"}
 _SHOWN = 3
@@ -54,13 +56,41 @@ def command(
     session = make_session(quiet=quiet, as_json=as_json, machine_file=machine_file)
     question = Question(reference=subject, installed=installed, train=train, lang="zh" if lang == "zh" else "en")
     answer = run_doctor(session, question)
+    fixes = _mend(session, question, answer, yes) if fix else None
+    if fixes and fixes.mended:
+        answer = run_doctor(session, question)
     if as_json:
         from provision.cli.rendering import print_json
 
-        print_json(_document(answer))
+        print_json({**_document(answer), **({"fixes": fixes.to_json()} if fixes else {})})
     else:
         _show(answer, quiet)
+        if fixes and not fixes.mended:
+            _show_fixes(fixes, answer)
     return 0 if answer.examination.sound else 1
+
+
+def _mend(session: Session, question: Question, answer: Answer, yes: bool) -> Mended:
+    from provision.pipeline.mending import mend
+
+    try:
+        return mend(session, question, answer, yes)
+    finally:
+        session.reporter.close()  # type: ignore[attr-defined]
+
+
+def _show_fixes(mended: Mended, answer: Answer) -> None:
+    from provision.cli.rendering import paint, say
+
+    word = answer.case.speaker.word
+    say()
+    say(f"{word('fix-title')}:")
+    if not mended.fixes:
+        say(f"  {word('fix-nothing')}")
+    for one in mended.fixes:
+        say(f"  {word(f'fix-{one.kind}')}  {paint(f'[{one.code}]', dim=True)}")
+        for line in one.lines:
+            say(f"    {line}")
 
 
 def _document(answer: Answer) -> dict[str, Any]:

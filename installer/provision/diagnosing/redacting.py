@@ -15,7 +15,7 @@ from functools import cached_property
 _PLAIN_HOSTS = ("localhost", "127.0.0.1", "github.com", "developer.nvidia.com", "developer.download.nvidia.com")
 #: Names that are no person's.
 _NOBODY = frozenset({"root", "user", "admin", "home", "runner", "ubuntu", "python", "tmp", "data", "test", "work"})
-_SECRET_NAME = (
+_SECRETIVE = (
     r"[\w.-]*(?:token(?!iz)|secret|passwo?r?d|passwd|pwd|(?:api|access|private)[_-]?key|credential|auth(?!or)|cookie)[\w.-]*"
 )
 _URL = re.compile(r"\b([a-z][a-z0-9+.-]*://)([^\s/'\"<>\\@]*(?::[^\s/'\"<>\\]*)?@)?([^\s/'\"<>\\:?#,;)\]}]+)(:\d+)?", re.I)
@@ -25,7 +25,7 @@ _PATTERNS: tuple[tuple[re.Pattern[str], str], ...] = (
     (re.compile(r"-----BEGIN [A-Z ]*PRIVATE KEY-----.*?-----END [A-Z ]*PRIVATE KEY-----", re.S), "PRIVATE-KEY"),
     (re.compile(r"(?i)((?:proxy-)?authorization[\"']?\s*[:=]\s*[\"']?(?:bearer|basic|token)?\s*)[^\s\"',;]+"), r"\1SECRET"),
     (re.compile(r"(?i)\b(bearer|basic)\s+[A-Za-z0-9+/_.~-]{8,}=*"), r"\1 SECRET"),
-    (re.compile(rf"(?i)\b({_SECRET_NAME}[\"']?\s*[:=](?!=)\s*[\"']?)(?!SECRET)[^\s\"',;&]+"), r"\1SECRET"),
+    (re.compile(rf"(?i)\b({_SECRETIVE}[\"']?\s*[:=](?!=)\s*[\"']?)(?!SECRET)[^\s\"',;&]+"), r"\1SECRET"),
     (re.compile(r"\b(?:gh[pousr]_\w{16,}|github_pat_\w{16,}|hf_\w{16,}|glpat-[\w-]{16,}|pypi-[\w-]{16,}|AKIA[0-9A-Z]{12,}"
                 r"|xox[abprs]-[\w-]{8,}|sk-[\w-]{16,}|AIza[\w-]{20,}|eyJ[\w-]{8,}\.[\w-]{8,}\.[\w-]*)"), "SECRET"),
     (re.compile(r"\b(?:GPU-|MIG-)?[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}\b", re.I), "UUID"),
@@ -88,7 +88,7 @@ def _home(home: str) -> re.Pattern[str]:
 
 def secret_variables(variables: Mapping[str, str]) -> dict[str, str]:
     """The values of variables whose names say that they are secret: value -> stand-in."""
-    name = re.compile(rf"(?i){_SECRET_NAME}")
+    name = re.compile(rf"(?i){_SECRETIVE}")
     return {v: "SECRET" for k, v in variables.items() if len(v) > 5 and name.fullmatch(k)}
 
 

@@ -70,6 +70,8 @@ class Checks:
     vendors: Mapping[str, str]
     #: Packages of a plugin -> kind of runtime that it adds to a framework: framework -> {package: kind}.
     plugins: Mapping[str, Mapping[str, str]]
+    #: Code -> what mends it in an environment of ours: `rebuild` or `profile`.
+    fixes: Mapping[str, str]
     #: Names and verdicts of the layers, and other words.
     words: Mapping[str, Text]
 
@@ -87,6 +89,7 @@ def load_checks() -> Checks:
         imports=tuple(_importing(raw) for raw in document["imports"]),
         vendors=dict(document["vendors"]),
         plugins={name: dict(found) for name, found in document["plugins"].items()},
+        fixes=dict(document["fixes"]),
         words={name: text_of(raw) for name, raw in document["words"].items()},
     )
 
