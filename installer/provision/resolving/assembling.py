@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from provision.knowledge import Build, CompanionRow, Knowledge, RuleRow
 from provision.knowledge.rules import applies
+from provision.knowledge.versions import version_key
 from provision.model.finding import Severity
 from provision.model.lock import PYPI
 from provision.model.profile import Index, Profile
@@ -127,12 +128,19 @@ def _choices(ask: Wanted, combo: Sequence[Build]) -> Iterator[Choice]:
 
 
 def _runtime_choices(ask: Wanted, used: Sequence[Build]) -> Iterator[Choice]:
-    """The runtime and cuDNN that will really be there: what a build brings along counts before what one was made with."""
+    """The runtime and cuDNN that will really be there: what a build brings along counts before what one was made with.
+
+    Of two builds whose wheels bring the same line there is one copy in the end, the newer one.
+    """
     bringing = [b for b in used if b.libraries in ("bundled", "wheels")] or list(used)
-    for kind, version in sorted({(b.runtime.kind, runtime_version(b, ask)) for b in bringing}):
-        yield Choice(axis=kind, value=version, because=_RUNTIME_BECAUSE[bringing[0].libraries])
-    for cudnn in sorted({b.cudnn for b in bringing if b.cudnn}):
-        yield Choice(axis="cudnn", value=cudnn, because=_RUNTIME_BECAUSE[bringing[0].libraries])
+    for kind in sorted({b.runtime.kind for b in bringing}):
+        versions = [runtime_version(b, ask) for b in bringing if b.runtime.kind == kind]
+        newest = max(versions, key=lambda text: version_key(text or "0"))
+        yield Choice(axis=kind, value=newest, because=_RUNTIME_BECAUSE[bringing[0].libraries])
+    if found := [b.cudnn for b in bringing if b.cudnn]:
+        yield Choice(
+            axis="cudnn", value=max(found, key=version_key), because=_RUNTIME_BECAUSE[bringing[0].libraries]
+        )
 
 
 _RUNTIME_BECAUSE = {
