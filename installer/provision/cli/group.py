@@ -27,7 +27,6 @@ VERBS = {
     "doctor": "Find the first broken link, from the hardware to the framework, of any environment.",
     "explain": "Say what an error means: a log or a traceback in, cause and way out.",
     "report": "Write a bundle for a bug report, with names, paths and secrets replaced.",
-    "knowledge": "List, show and search the facts that decisions rest on, each with its source.",
     "init": "Write a first profile for given frameworks and this (or named) hardware.",
     "knowledge": "List, show, search and learn the facts that decisions rest on, each with its source.",
     "completion": "Print the completion script of a shell.",

@@ -50,6 +50,8 @@ class Options:
     #: The facts of another machine, which the environment is built for here.
     for_machine: Path | None = None
     variant: str | None = None
+    #: verify: the level to prove instead of the profile's.
+    level: str | None = None
     #: The makers' licences of the placed libraries are accepted.
     accept_licence: bool = False
 
@@ -395,7 +397,7 @@ def prove(
     receipt = verify(
         made,
         Path(interpreter(folder)),
-        demand(made, device=proof_device(options), vendor=made.hardware),
+        demand(made, level=options.level, device=proof_device(options), vendor=made.hardware),  # type: ignore[arg-type]
         ProcessSmokeRunner(),
         session.now,
         digest=digest,
@@ -479,7 +481,7 @@ def made_from(session: Session, state: EnvState) -> tuple[Lock, str]:
 def run_verify(reference: str | None, session: Session, options: Options) -> Receipt:
     """Prove an environment again, as it is now."""
     state = current_state(session, reference, options.environment)
-    _must_be_ours(state)
+    must_be_ours(state)
     made, digest = made_from(session, state)
     layout = Layout(state.environment)
     assert state.generation is not None
@@ -487,7 +489,7 @@ def run_verify(reference: str | None, session: Session, options: Options) -> Rec
     return prove(made, digest, folder, state.generation, session, options, environment=state.environment)
 
 
-def _must_be_ours(state: EnvState) -> None:
+def must_be_ours(state: EnvState) -> None:
     if state.kind == "ours":
         return
     text = {
@@ -507,7 +509,7 @@ def _must_be_ours(state: EnvState) -> None:
 
 def command_environment(state: EnvState, base: dict[str, str]) -> dict[str, str]:
     """The variables that a command of `run` sees: the environment first on PATH, the lock's variables set."""
-    _must_be_ours(state)
+    must_be_ours(state)
     folder = Path(state.environment) / ("Scripts" if os.name == "nt" else "bin")
     kept = {k: v for k, v in base.items() if k not in ("PYTHONHOME", "CONDA_PREFIX", "CONDA_DEFAULT_ENV")}
     return {
