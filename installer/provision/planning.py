@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Literal
 
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
 from packaging.version import InvalidVersion, Version
@@ -17,8 +18,20 @@ from provision.model.state import EnvState
 
 #: Needs that a run on the CPU alone does not have (`--device cpu` proves the software half).
 _DEVICE_NEEDS = ("device", "driver", "compute-capability", "sdk", "toolkit")
-#: Unpacked bytes for one byte of wheel, on average over the framework wheels (TensorFlow 3.7, torch 2.6).
+#: Unpacked bytes for one byte of wheel: TensorFlow's stack 4.3, torch 2.6 (measured).
 _UNPACKED = 4
+#: What an environment costs although its files share their bytes with the cache: folders and small files.
+_SHARED = 0.06
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A folder that an apply writes to: what it is for, its file system, and the bytes free there."""
+
+    role: Literal["environment", "cache"]
+    path: str
+    device: int
+    free: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,7 +41,9 @@ class Request:
     device: str | None = None
     #: SHA-256 of artifacts that need no download.
     present: frozenset[str] = frozenset()
-    free: int | None = None
+    places: tuple[Place, ...] = ()
+    #: False where files of an environment share their bytes with the cache (clones, hard links).
+    copies: bool = True
     #: An interpreter that can be fetched if the machine has none that fits.
     fetchable_python: str | None = None
     offline: bool = False
@@ -165,8 +180,19 @@ def _sizes(lock: Lock, request: Request) -> Sizes:
         fetch=sum(a.size or 0 for a in missing),
         cached=sum(a.size or 0 for a in every if a.sha256 in request.present),
         unknown=sum(1 for a in missing if a.size is None),
-        free=request.free,
+        write=_written(lock, request)["environment"],
+        free=next((p.free for p in request.places if p.role == "environment"), None),
     )
+
+
+def _written(lock: Lock, request: Request) -> dict[str, int]:
+    """Bytes that an apply writes: into the cache (files, and what they unpack to), into the environment."""
+    missing = [a for a in (*lock.packages, *lock.build) if a.sha256 not in request.present]
+    unpacked = _UNPACKED * sum(a.size or 0 for a in lock.packages)
+    return {
+        "cache": sum(a.size or 0 for a in missing) + _UNPACKED * sum(a.size or 0 for a in missing),
+        "environment": unpacked if request.copies else int(_SHARED * unpacked),
+    }
 
 
 def _blockers(lock: Lock, state: EnvState, machine: Machine, request: Request) -> Iterator[Finding]:
@@ -311,18 +337,31 @@ def _unmet_flags(need: Need, machine: Machine) -> Finding | None:
 
 
 def _disk(lock: Lock, request: Request) -> Iterator[Finding]:
-    sizes = _sizes(lock, request)
-    if sizes.free is None or sizes.fetch is None:
-        return
-    wanted = sizes.fetch + _UNPACKED * sum(
-        a.size or 0 for a in lock.packages if a.sha256 not in request.present
+    """Each file system must hold all that is written to it; cache and environment often share one."""
+    written = _written(lock, request)
+    for device in dict.fromkeys(place.device for place in request.places):
+        places = [place for place in request.places if place.device == device]
+        wanted, free = sum(written[place.role] for place in places), min(place.free for place in places)
+        if wanted > free:
+            yield _disk_full(places, written, wanted, free)
+
+
+def _disk_full(places: list[Place], written: dict[str, int], wanted: int, free: int) -> Finding:
+    roles = " and ".join(f"the {place.role}" for place in places)
+    remedies = [Remedy("Free some space; old generations may go.", "provision gc --keep 1")]
+    if any(place.role == "cache" for place in places):
+        remedies.append(Remedy("Or put the cache on another disk.", "export PROVISION_CACHE=/path"))
+    if any(place.role == "environment" for place in places):
+        remedies.append(Remedy("Or the environment.", "provision apply PROFILE --environment /path"))
+    return Finding(
+        "disk-full",
+        "error",
+        f"About {_bytes(wanted)} are needed on the disk of {roles}; {_bytes(free)} are free there.",
+        evidence=tuple(Evidence(p.path, f"about {_bytes(written[p.role])} for the {p.role}") for p in places),
+        remedies=tuple(remedies),
     )
-    if wanted > sizes.free:
-        yield Finding(
-            "disk-full",
-            "error",
-            f"About {wanted / 1e9:.1f} GB are needed on disk; {sizes.free / 1e9:.1f} GB are free.",
-            remedies=(
-                Remedy("Free some space, or put the cache on another disk.", "export PROVISION_CACHE=/path"),
-            ),
-        )
+
+
+def _bytes(count: int) -> str:
+    return f"{count / 1e9:.1f} GB" if count >= 1e8 else f"{count / 1e6:.1f} MB"
+

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from provision.applying.engine import Effects, Outcome, apply
 from provision.documents import dump_json
@@ -28,7 +28,7 @@ from provision.pipeline.locks import Locked, lock_pair, read_lock_file, stale_be
 from provision.pipeline.places import find_environment, holding, make_whole
 from provision.pipeline.profiles import Source, find_lock, read, variants_of
 from provision.pipeline.session import Session, environment_path
-from provision.planning import Request, interpreter_for, of_device, plan, unmet
+from provision.planning import Place, Request, interpreter_for, of_device, plan, unmet
 from provision.resolving import python_choices, pythons, resolve
 from provision.verifying import demand, jobs
 
@@ -221,7 +221,8 @@ def _request(made: Lock, session: Session, options: Options) -> Request:
     return Request(
         device=options.device,
         present=session.store.present((*made.packages, *made.build)),
-        free=session.files.free(environment_path(session, made.path, options.environment)),
+        places=_places(session, environment_path(session, made.path, options.environment)),
+        copies=_copies(session, environment_path(session, made.path, options.environment)),
         fetchable_python=fetchable,
         offline=session.offline,
         interpreter=named,
@@ -229,6 +230,22 @@ def _request(made: Lock, session: Session, options: Options) -> Request:
         jobs=jobs(made),
         proof_device=demand(made, device=options.device, vendor=made.hardware).device,
     )
+
+
+def _places(session: Session, environment: str) -> tuple[Place, ...]:
+    """Temporary files lie with the cache, so the system's temporary folder needs no room."""
+    from provision.world.files import space
+
+    roles: tuple[tuple[Literal["environment", "cache"], str], ...] = (
+        ("environment", environment),
+        ("cache", str(session.cache)),
+    )
+    found = [(role, path, space(path)) for role, path in roles]
+    return tuple(Place(role, path, *room) for role, path, room in found if room is not None)
+
+
+def _copies(session: Session, environment: str) -> bool:
+    return session.installer.link_mode(environment) == "copy"
 
 
 def _has_python(made: Lock, session: Session, named: str | None) -> bool:
@@ -266,7 +283,12 @@ def _bases(path: Path) -> list[Path]:
 
 def run_apply(reference: str, session: Session, options: Options) -> tuple[Prepared, Outcome]:
     """Prepare, ask, and carry out. Raises BlockedError when the plan is blocked or another run holds the environment."""
-    prepared = prepare(reference, session, options)
+    from provision.pipeline.saved import is_saved_plan, load
+
+    if is_saved_plan(session.folder / reference):
+        prepared, options = load(session.folder / reference, session)
+    else:
+        prepared = prepare(reference, session, options)
     if prepared.plan.blockers:
         raise BlockedError(prepared.plan.blockers)
     if prepared.plan.steps and prepared.state.kind != "absent" and not options.yes:
@@ -291,10 +313,10 @@ def _ask(prepared: Prepared, session: Session) -> None:
 
 def carry_out(prepared: Prepared, session: Session, options: Options) -> Outcome:
     """mutex -> recover -> look again -> apply."""
-    with holding(session, prepared.plan.environment):
+    with holding(session, prepared.plan.environment) as recovered:
         state = inspect(session.files, prepared.plan.environment)
         current = prepared.plan
-        if state.digest != current.state:
+        if recovered is not None and state.digest != current.state:
             current = plan(prepared.lock, current.lock, state, prepared.machine, prepared.request)
         return apply(current, prepared.lock, state, _effects(prepared, session, options))
 
