@@ -13,7 +13,8 @@ from provision.applying.names import check
 from provision.model.finding import LockError
 from provision.model.lock import Digests, Lock
 from provision.model.profile import Index
-from provision.planning import Place, Request, _disk
+from provision.planning import Request
+from provision.planning.blockers import room
 from provision.ports import Contents, LocalFile, Member
 from provision.world import unpacked
 from tests.support.faults import artifact
@@ -172,21 +173,20 @@ GB = 10**9
 def test_each_disk_must_hold_what_is_written_to_it() -> None:
     """As in the report: a small root file system with the caches, a large one with the projects."""
     lock = replace(GOOD, packages=(replace(artifact("torch", "2.0"), size=2 * GB),))
-    small = Place("cache", "/root/.cache", 1, int(2.9 * GB))
-    large = Place("environment", "/home/me/project/.venv", 2, 289 * GB)
-    (finding,) = _disk(lock, Request(places=(large, small)))
+    asked = Request(free=289 * GB, cache_free=int(2.9 * GB), one_disk=False)
+    (finding,) = room(lock, asked)
     assert finding.code == "disk-full"
     assert "cache" in finding.summary
     assert "environment" not in finding.summary
     assert [r.command for r in finding.remedies if "PROVISION_CACHE" in r.command]
-    moved = replace(small, path="/home/me/cache", device=2, free=289 * GB)
-    assert not list(_disk(lock, Request(places=(large, moved))))
+    assert not list(room(lock, replace(asked, cache_free=289 * GB, one_disk=True)))
     have = frozenset(a.sha256 for a in lock.packages)
-    assert not list(_disk(lock, Request(places=(large, small), present=have))), "nothing comes into the cache"
+    assert not list(room(lock, replace(asked, present=have))), "nothing comes into the cache"
 
 
 def test_cache_and_environment_on_one_disk_are_added_up() -> None:
     lock = replace(GOOD, packages=(replace(artifact("torch", "2.0"), size=GB),))
-    places = (Place("environment", "/p/.venv", 1, 8 * GB), Place("cache", "/p/cache", 1, 8 * GB))
-    assert list(_disk(lock, Request(places=places)))
-    assert not list(_disk(lock, Request(places=places, copies=False)))
+    asked = Request(free=8 * GB, cache_free=8 * GB, one_disk=True)
+    assert list(room(lock, asked))
+    assert not list(room(lock, replace(asked, copies=False)))
+    assert not list(room(lock, replace(asked, one_disk=False)))

@@ -10,9 +10,11 @@ import click
 from provision.cli.common import (
     device_option,
     environment_option,
+    gate_options,
     json_option,
     profile_argument,
     quiet_option,
+    set_option,
     world_options,
 )
 
@@ -32,6 +34,8 @@ from provision.cli.common import (
     help="Keep the plan: `provision apply FILE` carries out exactly this, or says that it is stale.",
 )
 @click.option("--exit-code", is_flag=True, help="Exit 2 if there is something to do.")
+@gate_options
+@set_option
 @world_options
 @json_option
 @quiet_option
@@ -47,7 +51,11 @@ def command(
     from provision.pipeline.environments import Options, prepare
 
     session = make_session(
-        quiet=quiet, as_json=as_json, offline=chosen.pop("offline"), machine_file=chosen.pop("machine_file")
+        quiet=quiet,
+        as_json=as_json,
+        offline=chosen.pop("offline"),
+        machine_file=chosen.pop("machine_file"),
+        overrides=chosen.pop("overrides", None),
     )
     options = Options(**chosen)
     prepared = prepare(profile, session, options)

@@ -45,7 +45,7 @@ def load(path: Path, session: Session) -> tuple[Prepared, Options]:
     from provision.pipeline.environments import Options, Prepared
     from provision.pipeline.locks import read_lock_file
     from provision.pipeline.profiles import read
-    from provision.planning import Request
+    from provision.planning import Known, Request
 
     saved = read_saved_plan(path.read_bytes(), str(path))
     _must_be_fresh(saved, path)
@@ -63,6 +63,8 @@ def load(path: Path, session: Session) -> tuple[Prepared, Options]:
         state=state,
         machine=session.machine,
         request=Request(device=saved.device),
+        known=Known(),
+        exact=True,
         inputs=saved.inputs,
     )
     return prepared, Options(environment=saved.plan.environment, device=saved.device, yes=True)
