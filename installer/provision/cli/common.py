@@ -25,6 +25,23 @@ def json_option(function: F) -> F:
     )(function)
 
 
+def lang_option(function: F) -> F:
+    """`--lang`, else PROVISION_LANG, else the locale."""
+    return click.option(
+        "--lang", type=click.Choice(["en", "zh"]), default=default_lang, help="The language of the answer."
+    )(function)
+
+
+def default_lang() -> str:
+    """`zh` where PROVISION_LANG or the locale is Chinese; codes and JSON keys are the same in both."""
+    import os
+
+    for name in ("PROVISION_LANG", "LC_ALL", "LC_MESSAGES", "LANG"):
+        if value := os.environ.get(name, ""):
+            return "zh" if value.lower().startswith("zh") else "en"
+    return "en"
+
+
 def quiet_option(function: F) -> F:
     return click.option("-q", "--quiet", is_flag=True, help="Say only what went wrong.")(function)
 

@@ -83,7 +83,9 @@ class Prepared:
 
 def prepare(reference: str, session: Session, options: Options) -> Prepared:
     """Profile -> lock (made if need be) -> plan. Changes nothing but, where needed, the lock file."""
-    source, skipped = choose_variant(read(reference, session.folder), session, options)
+    found = read(reference, session.folder)
+    session = session.serving(found)
+    source, skipped = choose_variant(found, session, options)
     target = _target(source, session)
     python = _choose_python(source, session, target, options)
     made, digest, path, relocked = _lock_for(source, session, target, python, options)
