@@ -79,6 +79,8 @@ class Prepared:
     relocked: Locked | None = None
     inputs: dict[str, str] = field(default_factory=dict)
     skipped: tuple[Skipped, ...] = ()
+    #: A saved plan: carried out as it is, never made again.
+    exact: bool = False
 
 
 def prepare(reference: str, session: Session, options: Options) -> Prepared:
@@ -246,7 +248,7 @@ def _request(made: Lock, session: Session, options: Options) -> Request:
     return Request(
         device=proof_device(options),
         present=session.store.present(made.artifacts),
-        free=session.files.free(environment_path(session, made.path, options.environment)),
+        **_room(session, environment_path(session, made.path, options.environment)),
         fetchable_python=fetchable,
         offline=session.offline,
         interpreter=named,
@@ -256,8 +258,20 @@ def _request(made: Lock, session: Session, options: Options) -> Request:
         force=options.force,
         elsewhere=options.for_machine is not None,
         host=session.host_target(),
-        cache_free=session.files.free(str(session.cache)),
     )
+
+
+def _room(session: Session, environment: str) -> dict[str, Any]:
+    """What the plan must know of the disks. Temporary files lie with the cache: the system's folder needs no room."""
+    from provision.world.files import space
+
+    here, cache = space(environment), space(str(session.cache))
+    return {
+        "free": here[1] if here else None,
+        "cache_free": cache[1] if cache else None,
+        "one_disk": None if here is None or cache is None else here[0] == cache[0],
+        "copies": session.installer.link_mode(environment) == "copy",
+    }
 
 
 def proof_device(options: Options) -> str | None:
@@ -300,7 +314,12 @@ def _bases(path: Path) -> list[Path]:
 
 def run_apply(reference: str, session: Session, options: Options) -> tuple[Prepared, Outcome]:
     """Prepare, ask, and carry out. Raises BlockedError when the plan is blocked or another run holds the environment."""
-    prepared = _licensed(prepare(reference, session, options), session)
+    from provision.pipeline.saved import is_saved_plan, load
+
+    if is_saved_plan(session.folder / reference):
+        prepared, options = load(session.folder / reference, session)
+    else:
+        prepared = _licensed(prepare(reference, session, options), session)
     if prepared.plan.blockers:
         raise BlockedError(prepared.plan.blockers)
     if prepared.plan.steps and prepared.state.kind != "absent" and not options.yes:
@@ -336,10 +355,10 @@ def _ask(prepared: Prepared, session: Session) -> None:
 
 def carry_out(prepared: Prepared, session: Session, options: Options) -> Outcome:
     """mutex -> recover -> look again -> apply."""
-    with holding(session, prepared.plan.environment):
+    with holding(session, prepared.plan.environment) as recovered:
         state = inspect(session.files, prepared.plan.environment)
         current = prepared.plan
-        if state.digest != current.state:
+        if recovered is not None and not prepared.exact and state.digest != current.state:
             current = plan(
                 prepared.lock, current.lock, state, prepared.machine, prepared.request, prepared.known
             )
