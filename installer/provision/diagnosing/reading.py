@@ -37,8 +37,9 @@ class Line:
 class Words:
     """The literals that make a line interesting; a line feed in front stands for its beginning.
 
-    A word that has been seen often enough can be retired, so that a log that repeats one error a million times stays cheap. At the end of a log, where the error is
-    that ended the program, the retired ones come back."""
+    A word that has been seen often enough can be retired, so that a log that repeats one error a million times stays
+    cheap. At the end of a log, where the error is that ended the program, the retired ones come back.
+    """
 
     def __init__(self, words: Iterable[str]) -> None:
         self._words = frozenset(w for w in words if w)
