@@ -25,6 +25,7 @@ VERBS = {
     "why-not": "Say why something does not fit a profile, and the ways out.",
     "knowledge": "List, show and search the facts that decisions rest on, each with its source.",
     "init": "Write a first profile for given frameworks and this (or named) hardware.",
+    "export": "Write a lock as requirements.txt, pylock.toml, environment.yml or Dockerfile.",
     "completion": "Print the completion script of a shell.",
 }
 
