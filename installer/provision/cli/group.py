@@ -28,6 +28,7 @@ VERBS = {
     "explain": "Say what an error means: a log or a traceback in, cause and way out.",
     "report": "Write a bundle for a bug report, with names, paths and secrets replaced.",
     "init": "Write a first profile for given frameworks and this (or named) hardware.",
+    "export": "Write a lock as requirements.txt, pylock.toml, environment.yml or Dockerfile.",
     "knowledge": "List, show, search and learn the facts that decisions rest on, each with its source.",
     "completion": "Print the completion script of a shell.",
 }
