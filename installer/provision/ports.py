@@ -355,3 +355,42 @@ class Installer(Protocol):
 
     def forget(self, wheels: Sequence[LocalFile]) -> None:
         """Drop what the engine keeps of these wheels unpacked: it is not what the wheels hold."""
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlacedFile:
+    """A file that was put into an environment, with its size in bytes and hash; or a symbolic link's target."""
+
+    path: str
+    size: int = 0
+    sha256: str = ""
+    link: str | None = None
+
+
+class Placer(Protocol):
+    """Puts shared libraries where a framework finds them."""
+
+    def unpack(self, archive: str, sha256: str, folder: str, destination: str) -> tuple[PlacedFile, ...]:
+        """The shared libraries of one folder of an archive, into a folder that is made. The hash is checked first.
+
+        Raises LockError for another file than the lock's, ApplyError for an archive that is not plain; then
+        nothing of it is left.
+        """
+
+    def link(self, path: str, target: str) -> None:
+        """A symbolic link to a file, with this very text. Raises FileExistsError where something stands."""
+
+    def copy(self, source: str, path: str) -> PlacedFile:
+        """A file of the user, copied. Raises FileExistsError where something stands."""
+
+    def digest(self, path: str) -> str | None:
+        """SHA-256 of a file in hexadecimal; None if it is absent or unreadable."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FileFact:
+    """A file as it is on disk: size in bytes, SHA-256 of what it (or its link) holds; `link` is a symbolic link's text."""
+
+    size: int
+    sha256: str
+    link: str | None = None
+    dead: bool = False

@@ -8,12 +8,15 @@ from __future__ import annotations
 import hashlib
 import json
 from pathlib import PurePath
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from provision.model.state import Layout, Record
 
 if TYPE_CHECKING:
     from provision.ports import Files
+
+#: In an environment: the libraries that were placed, with every file and link.
+MANIFEST = "provision-libraries.json"
 
 
 def read_record(files: Files, layout: Layout, number: int) -> Record | None:
@@ -51,8 +54,8 @@ def site_packages(files: Files, prefix: str) -> str | None:
 def snapshot(files: Files, prefix: str) -> str:
     """A digest of which packages are installed: changes when one is added, removed, replaced or broken.
 
-    It looks at the top level of site-packages and at each RECORD's size and time, not at every file
-    (`verify --files` does).
+    It looks at the top level of site-packages, at each RECORD's size and time and at the placed libraries, not at
+    every file (`verify --files` does).
     """
     folder = site_packages(files, prefix)
     if folder is None:
@@ -64,4 +67,23 @@ def snapshot(files: Files, prefix: str) -> str:
             lines.append(f"{name} {record.size if record else None} {record.mtime_ns if record else None}")
         elif name != "__pycache__":
             lines.append(name)
+    for row in placed_files(files, prefix):
+        found = files.stat(str(PurePath(prefix) / row["path"]))
+        lines.append(f"{row['path']} {(found.size, found.mtime_ns, found.link) if found else None}")
     return hashlib.sha256("\n".join(lines).encode()).hexdigest()
+
+
+def manifest(files: Files, prefix: str) -> dict[str, Any]:
+    """What was placed in an environment: `libraries` and `files` (path, size, sha256, or link); empty for nothing."""
+    text = files.read_text(str(PurePath(prefix) / MANIFEST), limit=1 << 24)
+    try:
+        found = json.loads(text) if text else {}
+    except ValueError:
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def placed_files(files: Files, prefix: str) -> tuple[dict[str, Any], ...]:
+    """Files and links of the placed libraries; paths relative to the environment."""
+    rows = manifest(files, prefix).get("files", ())
+    return tuple(row for row in rows if isinstance(row, dict) and isinstance(row.get("path"), str))

@@ -9,6 +9,7 @@ from pathlib import PurePath
 from typing import TYPE_CHECKING, Protocol
 
 from provision.applying.archives import hostile
+from provision.applying.placing import PlaceLibraries
 from provision.applying.scripts import redirect
 from provision.model.finding import ApplyError, Evidence, Finding, Remedy
 from provision.model.lock import Artifact, Lock
@@ -230,6 +231,7 @@ HANDLERS: dict[tuple[str, str], Handler] = {
     ("fetch", "package"): FetchPackages(),
     ("build", "package"): BuildPackages(),
     ("install", "package"): InstallPackages(),
+    ("place", "library"): PlaceLibraries(),
     ("prove", "job"): Prove(),
     ("switch", "pointer"): Switch(),
 }

@@ -25,6 +25,23 @@ def json_option(function: F) -> F:
     )(function)
 
 
+def lang_option(function: F) -> F:
+    """`--lang`, else PROVISION_LANG, else the locale."""
+    return click.option(
+        "--lang", type=click.Choice(["en", "zh"]), default=default_lang, help="The language of the answer."
+    )(function)
+
+
+def default_lang() -> str:
+    """`zh` where PROVISION_LANG or the locale is Chinese; codes and JSON keys are the same in both."""
+    import os
+
+    for name in ("PROVISION_LANG", "LC_ALL", "LC_MESSAGES", "LANG"):
+        if value := os.environ.get(name, ""):
+            return "zh" if value.lower().startswith("zh") else "en"
+    return "en"
+
+
 def quiet_option(function: F) -> F:
     return click.option("-q", "--quiet", is_flag=True, help="Say only what went wrong.")(function)
 
@@ -130,16 +147,36 @@ def recovered_json(recovered: Recovered | None) -> dict[str, Any] | None:
     return {"what": recovered.what, "verb": recovered.verb, "generation": recovered.generation}
 
 
+def library_options(function: F) -> F:
+    """Options about the libraries that are placed beside the packages."""
+    function = click.option(
+        "--library", "libraries", multiple=True, metavar="NAME=PATH", callback=_library_paths,
+        help="A file that you have already, as cudnn=PATH; it must be the one that the lock names.",
+    )(function)  # fmt: skip
+    return click.option(
+        "--accept-licence", is_flag=True, help="Accept the licences of the libraries to place; that is kept."
+    )(function)
+
+
+def _library_paths(ctx: click.Context, param: click.Parameter, value: tuple[str, ...]) -> dict[str, Path]:
+    pairs = [text.partition("=") for text in value]
+    if wrong := next((text for text, (_, _, path) in zip(value, pairs, strict=True) if not path), None):
+        raise click.BadParameter(f"{wrong} is not NAME=PATH")
+    return {name: Path(path).expanduser().absolute() for name, _, path in pairs}
+
+
 def make_session(
     *, quiet: bool, as_json: bool, offline: bool = False, machine_file: Path | None = None,
     overrides: Mapping[str, str] | None = None,
+    libraries: dict[str, Path] | None = None,
 ) -> Session:  # fmt: skip
     from provision.cli.progress import HumanReporter
 
     reporter = HumanReporter(quiet=quiet)
     session = Session(
-        offline=offline, machine_file=machine_file, overrides=overrides or {}, reporter=reporter
-    )
+        offline=offline, machine_file=machine_file, overrides=overrides or {}, reporter=reporter,
+        libraries=libraries or {},
+    )  # fmt: skip
     session.confirm = _asker(as_json)
     session.judged = _teller(reporter)
     return session

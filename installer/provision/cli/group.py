@@ -24,6 +24,10 @@ VERBS = {
     "lint": "Check files before anything runs: profiles, requirements, environment.yml, pyproject, pip.conf.",
     "why": "Say why the stack is what it is, and what was rejected by which rule.",
     "why-not": "Say why something does not fit a profile, and the ways out.",
+    "doctor": "Find the first broken link, from the hardware to the framework, of any environment.",
+    "explain": "Say what an error means: a log or a traceback in, cause and way out.",
+    "report": "Write a bundle for a bug report, with names, paths and secrets replaced.",
+    "init": "Write a first profile for given frameworks and this (or named) hardware.",
     "knowledge": "List, show, search and learn the facts that decisions rest on, each with its source.",
     "completion": "Print the completion script of a shell.",
 }

@@ -93,7 +93,7 @@ def _step_lines(plan: Plan) -> list[str]:
     lines = []
     by = {
         a: [s for s in plan.steps if s.action == a]
-        for a in ("create", "fetch", "build", "install", "prove", "switch")
+        for a in ("create", "fetch", "build", "install", "place", "prove", "switch")
     }
     for step in by["create"]:
         lines.append(
@@ -105,6 +105,8 @@ def _step_lines(plan: Plan) -> list[str]:
         lines.append(_step("+", "build", ", ".join(s.subject for s in by["build"]) + " from source"))
     if by["install"]:
         lines.append(_step("+", "install", f"{len(by['install'])} packages    {_sizes(plan)}"))
+    if by["place"]:
+        lines.append(_step("+", "place", ", ".join(s.subject for s in by["place"]) + "   inside the environment"))
     if by["prove"]:
         jobs = ", ".join(s.subject for s in by["prove"])
         lines.append(
@@ -129,8 +131,9 @@ def _sizes(plan: Plan) -> str:
     parts = [fetch + (f" and {sizes.unknown} files of unknown size" if sizes.unknown else "")]
     if sizes.cached:
         parts.append(f"{size(sizes.cached)} in the cache")
-    if sizes.free is not None:
-        parts.append(f"{size(sizes.free)} free")
+    if sizes.write:
+        free = f" ({size(sizes.free)} free)" if sizes.free is not None else ""
+        parts.append(f"about {size(sizes.write)} on disk{free}")
     return ", ".join(parts)
 
 

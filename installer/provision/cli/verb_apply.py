@@ -12,6 +12,7 @@ from provision.cli.common import (
     environment_option,
     gate_options,
     json_option,
+    library_options,
     profile_argument,
     quiet_option,
     world_options,
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
 @click.option("-y", "--yes", is_flag=True, help="Do not ask before an existing environment is changed.")
 @click.option("--reinstall", is_flag=True, help="Build a new generation even if nothing has changed.")
 @gate_options
+@library_options
 @world_options
 @json_option
 @quiet_option
@@ -50,9 +52,9 @@ def command(
     if dry_run:
         from provision.cli.verb_plan import command as plan_command
 
-        kept = {k: v for k, v in chosen.items() if k != "yes"}
+        kept = {k: v for k, v in chosen.items() if k not in ("yes", "libraries", "accept_licence")}
         result: int = ctx.invoke(
-            plan_command, profile=profile, as_json=as_json, quiet=quiet, exit_code=False, **kept
+            plan_command, profile=profile, as_json=as_json, quiet=quiet, exit_code=False, out=None, **kept
         )
         return result
     if not any(chosen[name] for name in _LONG_WAY) and _quick(profile, chosen, as_json, quiet):
@@ -68,10 +70,13 @@ def _quick(profile: str, chosen: dict[str, Any], as_json: bool, quiet: bool) -> 
     """Answer at once if nothing is to be done."""
     from provision.pipeline.profiles import locate
     from provision.pipeline.quick import unchanged
+    from provision.pipeline.saved import is_saved_plan
     from provision.world.files import HostFiles
 
     folder = Path.cwd()
     path, _ = locate(profile, folder)
+    if is_saved_plan(path):
+        return False
     found = unchanged(HostFiles(), folder, path, chosen["environment"], chosen["device"])
     if found is None:
         return False
@@ -102,12 +107,14 @@ def _apply(profile: str, chosen: dict[str, Any], as_json: bool, quiet: bool) -> 
     from provision.pipeline.environments import Options, run_apply
 
     session = make_session(
-        quiet=quiet, as_json=as_json, offline=chosen["offline"], machine_file=chosen["machine_file"]
-    )
+        quiet=quiet, as_json=as_json, offline=chosen["offline"], machine_file=chosen["machine_file"],
+        libraries=chosen["libraries"],
+    )  # fmt: skip
     options = Options(
         environment=chosen["environment"], device=chosen["device"], python=chosen["python"],
         variant=chosen["variant"], locked=chosen["locked"], yes=chosen["yes"], reinstall=chosen["reinstall"],
         force=chosen["force"], for_machine=chosen["for_machine"],
+        accept_licence=chosen["accept_licence"],
     )  # fmt: skip
     try:
         prepared, outcome = run_apply(profile, session, options)

@@ -107,6 +107,7 @@ def combinations(
 
 def lock_pair(source: Source, session: Session, target: str, python: str, upgrade: Upgrade = KEEP) -> Locked:
     """Make one lock and write it if it differs from the one that is there. What cannot be locked is a finding."""
+    session = session.serving(source)
     path = lock_place(source, session.folder, target, python)
     before = _former(source, session, target, python)
     named_so: dict[str, Any] = {
@@ -251,11 +252,13 @@ def look_alikes(knowledge: Knowledge) -> dict[str, tuple[str, tuple[str, ...]]]:
 def _rows(made: Lock) -> list[str]:
     """The knowledge rows that a lock rests on."""
     rules = [c.rule for c in made.stack] + [p.rule for p in made.patches] + [n.rule for n in made.needs]
+    rules += [one.id for one in made.libraries]
     return [rule for rule in rules if rule]
 
 
 def check_profile(source: Source, session: Session) -> tuple[Finding, ...]:
     """Whether every lock that the profile asks for is there and matches it: findings for those that do not."""
+    session = session.serving(source)
     findings: list[Finding] = []
     for target, python in combinations(source.profile, session):
         path = find_lock(source, session.folder, target, python)

@@ -10,11 +10,13 @@ from provision.knowledge.versions import version_key
 from provision.model.finding import Severity
 from provision.model.lock import PYPI
 from provision.model.profile import Index, Profile
-from provision.model.stack import Choice, Need, Note, Patch, Rejected, Stack
+from provision.model.stack import Choice, Library, Need, Note, Patch, Rejected, Stack
 from provision.resolving.candidates import line_version
 from provision.resolving.closure import patches_of, variables_of
 from provision.resolving.confidence import confidence
 from provision.resolving.facts import build_facts, named, stack_facts
+from provision.resolving.libraries import placed
+from provision.resolving.libraries import requirements as wheels_of
 from provision.resolving.wanted import Wanted, specifier
 
 #: Needs that only some targets have, by a part of their names.
@@ -33,17 +35,19 @@ def assemble(
     pins += [pin for text in profile.packages if (pin := named(text))[1] != "*"]
     requirements = tuple(r for b in combo for r in (b.requirement, *b.requires))
     rules = tuple(_speaking(combo, profile, ask, knowledge))
+    libraries, open_ends = placed(combo, ask, profile, knowledge)
     return Stack(
         profile=profile.name,
         target=ask.target,
         python=ask.python,
-        choices=tuple(_choices(ask, combo)),
-        requirements=(*requirements, *profile.packages),
+        choices=tuple(_choices(ask, combo, libraries)),
+        requirements=(*requirements, *wheels_of(libraries, knowledge), *profile.packages),
         indexes=(*profile.indexes, *_indexes(profile, combo, knowledge)),
         patches=_merged((*patches_of(pins, ask.python, ask.target, knowledge), *_required(rules))),
         needs=tuple(_needs(profile, combo, knowledge)),
-        notes=tuple(_note(rule) for rule in rules if rule.then in ("warn", "note")),
+        notes=(*(_note(rule) for rule in rules if rule.then in ("warn", "note")), *open_ends),
         absent=tuple(sorted({*profile.absent, *_absent(combo, requirements, knowledge)})),
+        libraries=libraries,
         variables=_variables(combo, pins, ask, rules, knowledge),
         rejected=tuple(lost),
     )
@@ -111,7 +115,7 @@ def _variables(
     return dict(sorted(found.items()))
 
 
-def _choices(ask: Wanted, combo: Sequence[Build]) -> Iterator[Choice]:
+def _choices(ask: Wanted, combo: Sequence[Build], libraries: Sequence[Library]) -> Iterator[Choice]:
     yield Choice(
         axis="python", value=ask.python, because="the profile admits it and every framework has wheels for it"
     )
@@ -124,23 +128,27 @@ def _choices(ask: Wanted, combo: Sequence[Build]) -> Iterator[Choice]:
             rule=build.row,
             source=build.tested.source if build.tested else build.source,
         )
-    yield from _runtime_choices(ask, [b for b in combo if b.runtime.kind == ask.runtime != "cpu"])
+    yield from _runtime_choices(ask, [b for b in combo if b.runtime.kind == ask.runtime != "cpu"], libraries)
 
 
-def _runtime_choices(ask: Wanted, used: Sequence[Build]) -> Iterator[Choice]:
-    """The runtime and cuDNN that will really be there: what a build brings along counts before what one was made with.
+def _runtime_choices(ask: Wanted, used: Sequence[Build], libraries: Sequence[Library]) -> Iterator[Choice]:
+    """The runtime and cuDNN that will really be there: what is placed or brought along counts before what was built with.
 
     Of two builds whose wheels bring the same line there is one copy in the end, the newer one.
     """
+    for one in libraries:
+        yield Choice(
+            axis=one.library, value=one.version, confidence="compatible", because=one.because, rule=one.id, source=one.source
+        )  # fmt: skip
+    placed_already = {one.library for one in libraries}
     bringing = [b for b in used if b.libraries in ("bundled", "wheels")] or list(used)
-    for kind in sorted({b.runtime.kind for b in bringing}):
+    for kind in sorted({b.runtime.kind for b in bringing} - placed_already):
         versions = [runtime_version(b, ask) for b in bringing if b.runtime.kind == kind]
         newest = max(versions, key=lambda text: version_key(text or "0"))
         yield Choice(axis=kind, value=newest, because=_RUNTIME_BECAUSE[bringing[0].libraries])
-    if found := [b.cudnn for b in bringing if b.cudnn]:
-        yield Choice(
-            axis="cudnn", value=max(found, key=version_key), because=_RUNTIME_BECAUSE[bringing[0].libraries]
-        )
+    if (found := [b.cudnn for b in bringing if b.cudnn]) and "cudnn" not in placed_already:
+        newest = max(found, key=version_key)
+        yield Choice(axis="cudnn", value=newest, because=_RUNTIME_BECAUSE[bringing[0].libraries])
 
 
 _RUNTIME_BECAUSE = {
