@@ -322,6 +322,9 @@ class Store(Protocol):
     def present(self, artifacts: Sequence[Artifact]) -> frozenset[str]:
         """SHA-256 of those that need no download."""
 
+    def place(self, artifact: Artifact) -> str | None:
+        """Path of an artifact that is here; None if it would have to be downloaded."""
+
     def fetch(self, lock: Lock, advance: Callable[[int], None]) -> tuple[LocalFile, ...]:
         """Packages and build tools of a lock as local files. Raises ProvisionError leaves."""
 
@@ -334,8 +337,9 @@ class Installer(Protocol):
     def build(self, sdist: LocalFile, python: str, tools: Sequence[LocalFile]) -> LocalFile:
         """A wheel of an sdist, built by that interpreter with these build tools and no index."""
 
-    def install(self, environment: str, wheels: Sequence[LocalFile]) -> None:
-        """Install exactly these wheels, hashes enforced, dependencies not looked at, no index."""
+    def install(self, environment: str, wheels: Sequence[LocalFile], again: bool = False) -> None:
+        """Install exactly these wheels, hashes enforced, dependencies not looked at, no index. `again` replaces what
+        is installed already, and reads the wheels anew."""
 
     def contents(self, wheel: LocalFile) -> Contents:
         """What a wheel holds, by its own directory; nothing is unpacked. Raises ApplyError for what is no wheel."""

@@ -155,7 +155,7 @@ def _mend_sizes(context: Context, wheels: Sequence[LocalFile]) -> None:
     if not installer.wrong_sizes(context.folder, wheels):
         return
     installer.forget(wheels)
-    installer.install(context.folder, wheels)
+    installer.install(context.folder, wheels, again=True)
     if wrong := installer.wrong_sizes(context.folder, wheels):
         raise ApplyError(_altered(wrong))
     context.effects.reporter.stage("Mended", "the cache's unpacked packages were not what the wheels hold")

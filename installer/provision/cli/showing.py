@@ -41,6 +41,7 @@ def show_plan(prepared: Prepared) -> None:
             say(line)
     _show_held(lock)
     say()
+    _show_notes(plan)
     if plan.blockers:
         for finding in plan.blockers:
             for line in finding_lines(finding, sys.stdout):
@@ -51,6 +52,16 @@ def show_plan(prepared: Prepared) -> None:
         say(f"Nothing has been changed. Apply with: provision apply {shown(prepared.source.path)}")
     else:
         say(f"Nothing to do: {shown(plan.environment)} is generation {plan.generation}, as proven.")
+
+
+def _show_notes(plan: Plan) -> None:
+    """What the gate says without blocking, and what would block and is overridden."""
+    for finding in (*plan.overridden, *plan.notes):
+        for line in finding_lines(finding, sys.stdout):
+            say(line)
+        say()
+    if plan.overridden:
+        say(f"Overridden: {plan.force}")
 
 
 def _show_stack(lock: Lock) -> None:
@@ -120,8 +131,9 @@ def _sizes(plan: Plan) -> str:
     parts = [fetch + (f" and {sizes.unknown} files of unknown size" if sizes.unknown else "")]
     if sizes.cached:
         parts.append(f"{size(sizes.cached)} in the cache")
-    if sizes.free is not None:
-        parts.append(f"{size(sizes.free)} free")
+    if sizes.write:
+        free = f" ({size(sizes.free)} free)" if sizes.free is not None else ""
+        parts.append(f"about {size(sizes.write)} on disk{free}")
     return ", ".join(parts)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import click
@@ -9,9 +10,11 @@ import click
 from provision.cli.common import (
     device_option,
     environment_option,
+    gate_options,
     json_option,
     profile_argument,
     quiet_option,
+    set_option,
     world_options,
 )
 
@@ -26,11 +29,19 @@ from provision.cli.common import (
 @click.option("--variant", metavar="NAME", help="Take this variant of the profile, not the first that fits.")
 @click.option("--locked", is_flag=True, help="Do not make or change a lock; fail if it is missing or stale.")
 @click.option("--reinstall", is_flag=True, help="Plan a new generation even if nothing has changed.")
+@click.option(
+    "--out", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE",
+    help="Keep the plan: `provision apply FILE` carries out exactly this, or says that it is stale.",
+)
 @click.option("--exit-code", is_flag=True, help="Exit 2 if there is something to do.")
+@gate_options
+@set_option
 @world_options
 @json_option
 @quiet_option
-def command(profile: str, as_json: bool, quiet: bool, exit_code: bool, **chosen: Any) -> int:
+def command(
+    profile: str, as_json: bool, quiet: bool, exit_code: bool, out: Path | None, **chosen: Any
+) -> int:
     """Show what `apply` would do for PROFILE, or what blocks it (exit 5). The environment is not touched.
 
     A missing lock is made, as apply would.
@@ -40,9 +51,18 @@ def command(profile: str, as_json: bool, quiet: bool, exit_code: bool, **chosen:
     from provision.pipeline.environments import Options, prepare
 
     session = make_session(
-        quiet=quiet, as_json=as_json, offline=chosen.pop("offline"), machine_file=chosen.pop("machine_file")
+        quiet=quiet,
+        as_json=as_json,
+        offline=chosen.pop("offline"),
+        machine_file=chosen.pop("machine_file"),
+        overrides=chosen.pop("overrides", None),
     )
-    prepared = prepare(profile, session, Options(**chosen))
+    options = Options(**chosen)
+    prepared = prepare(profile, session, options)
+    if out is not None and not prepared.plan.blockers:
+        from provision.pipeline.saved import save
+
+        save(prepared, options, out)
     if as_json:
         from provision.documents import to_json
 

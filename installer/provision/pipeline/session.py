@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from copy import copy
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from provision.model.finding import Finding, UsageError
+
 if TYPE_CHECKING:
     from provision.knowledge import Knowledge
-    from provision.model.finding import Finding
     from provision.model.machine import Machine
     from provision.model.receipt import JobResult
-    from provision.ports import Catalog, Files, Reporter, Store
+    from provision.pipeline.profiles import Source
+    from provision.ports import Catalog, FactStore, Files, Reporter, Store
     from provision.world.catalog import HostCatalog
     from provision.world.indexes import IndexConfig
     from provision.world.installing import UvInstaller
@@ -40,6 +43,8 @@ class Session:
     offline: bool = False
     reporter: Reporter = field(default_factory=Quiet)
     machine_file: Path | None = None
+    #: Facts that are stated instead of found (`capability.nvidia`).
+    overrides: Mapping[str, str] = field(default_factory=dict)
     #: Library -> a file, or a folder with files, that the user has of it.
     libraries: dict[str, Path] = field(default_factory=dict)
     #: A recorded catalogue to take index pages and metadata from, and one to write.
@@ -65,11 +70,24 @@ class Session:
 
         return user_cache_path("provision", appauthor=False)
 
+    #: (origin, text) of a team's own knowledge rows.
+    overlays: tuple[tuple[str, str], ...] = ()
+
     @cached_property
     def knowledge(self) -> Knowledge:
         from provision.knowledge import load_knowledge
 
-        return load_knowledge()
+        return load_knowledge(self.overlays)
+
+    def serving(self, source: Source) -> Session:
+        """This session with the knowledge rows that a profile brings along; all that is made already is shared."""
+        texts = overlay_texts(source)
+        if texts == self.overlays:
+            return self
+        other = copy(self)
+        other.__dict__.pop("knowledge", None)
+        other.overlays = texts
+        return other
 
     @cached_property
     def indexes(self) -> IndexConfig:
@@ -82,14 +100,14 @@ class Session:
     def detected(self) -> tuple[Machine, tuple[Finding, ...]]:
         """The machine: read here, or the one of `--machine FILE`."""
         if self.machine_file is not None:
-            from provision.documents import read_machine
+            from provision.detecting.overriding import overridden
 
-            return read_machine(self.machine_file.read_text(encoding="utf-8"), str(self.machine_file)), ()
+            return overridden(read_machine_file(self.machine_file), self.overrides), ()
         from provision.detecting import detect
         from provision.world.interpreters import HostInterpreters
         from provision.world.reader import HostReader
 
-        return detect(HostReader(), interpreters=HostInterpreters(self.cache / "interpreters.json"))
+        return detect(HostReader(), self.overrides, HostInterpreters(self.cache / "interpreters.json"))
 
     @property
     def machine(self) -> Machine:
@@ -138,6 +156,13 @@ class Session:
         )  # fmt: skip
 
     @cached_property
+    def facts(self) -> FactStore:
+        """What artifacts said of themselves when they were read."""
+        from provision.world.factstore import FolderFactStore
+
+        return FolderFactStore(self.cache / "facts")
+
+    @cached_property
     def installer(self) -> UvInstaller:
         from provision.world.installing import UvInstaller
 
@@ -147,6 +172,26 @@ class Session:
         from datetime import datetime, timezone
 
         return datetime.now(timezone.utc).isoformat(timespec="seconds").replace("+00:00", "Z")
+
+
+def read_machine_file(path: Path) -> Machine:
+    """A machine from a file made by `detect --save` or by hand. Raises UsageError."""
+    from provision.documents import read_machine
+
+    return read_machine(path.read_text(encoding="utf-8"), str(path))
+
+
+def overlay_texts(source: Source) -> tuple[tuple[str, str], ...]:
+    """The files of the folder that a profile names for its own knowledge rows, by name."""
+    named = source.profile.knowledge
+    if named is None:
+        return ()
+    folder = source.path.parent / named
+    found = sorted(folder.glob("*.yaml"))
+    if not found:
+        text = f"{source.profile.name} names the knowledge folder {named!r}, which holds no YAML file."
+        raise UsageError(Finding("no-knowledge", "error", text))
+    return tuple((str(Path(named) / path.name), path.read_text(encoding="utf-8")) for path in found)
 
 
 def environment_path(session: Session, lock_path: str, override: str | None) -> str:

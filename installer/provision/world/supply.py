@@ -34,6 +34,10 @@ class HostSupply:
     def present(self, artifacts: Sequence[Artifact]) -> frozenset[str]:
         return frozenset(a.sha256 for a in artifacts if self._kept.holds(_wanted(a)))
 
+    def place(self, artifact: Artifact) -> str | None:
+        wanted = _wanted(artifact)
+        return str(self._kept.path(wanted)) if self._kept.holds(wanted) else None
+
     def fetch(self, lock: Lock, advance: Callable[[int], None]) -> tuple[LocalFile, ...]:
         artifacts = lock.artifacts
         self._check_given(lock)
