@@ -384,3 +384,13 @@ class Placer(Protocol):
 
     def digest(self, path: str) -> str | None:
         """SHA-256 of a file in hexadecimal; None if it is absent or unreadable."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FileFact:
+    """A file as it is on disk: size in bytes, SHA-256 of what it (or its link) holds; `link` is a symbolic link's text."""
+
+    size: int
+    sha256: str
+    link: str | None = None
+    dead: bool = False

@@ -63,6 +63,8 @@ def apply(plan: Plan, lock: Lock, state: EnvState, effects: Effects) -> Outcome:
     check(lock)
     if state.digest != plan.state:
         raise BlockedError(_stale(plan))
+    if plan.steps and plan.generation != state.next_generation:
+        raise BlockedError(_stale(plan))
     if not plan.steps:
         return Outcome(outcome="unchanged", generation=plan.generation)
     return _Transaction(plan, lock, state, effects).run()

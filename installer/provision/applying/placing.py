@@ -37,7 +37,9 @@ class PlaceLibraries:
         gather(context)
         packages = site_packages(context.effects.files, context.folder)
         if packages is None:
-            raise ApplyError(Finding("no-site-packages", "error", f"{context.folder} has no site-packages folder."))
+            raise ApplyError(
+                Finding("no-site-packages", "error", f"{context.folder} has no site-packages folder.")
+            )
         _Placing(context, packages).run()
         names = ", ".join(f"{one.library} {one.version}" for one in context.lock.libraries)
         context.effects.reporter.stage("Placed", names)
@@ -144,7 +146,9 @@ class _Placing:
             self._free(name)
             path = str(PurePath(self.packages, name))
             self.files.write(path, text)
-            self._note([PlacedFile(path=path, size=len(text.encode()), sha256=self.placer.digest(path) or "")])
+            self._note(
+                [PlacedFile(path=path, size=len(text.encode()), sha256=self.placer.digest(path) or "")]
+            )
 
     def _free(self, place: str) -> None:
         """Raises ApplyError where something stands already: two owners of one file end badly."""

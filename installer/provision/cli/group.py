@@ -19,6 +19,7 @@ VERBS = {
     "recover": "Make whole what an interrupted run left.",
     "run": "Run a command inside the environment.",
     "detect": "Show this machine: hardware, drivers, Pythons, each with where it was read.",
+    "inspect": "Show what a wheel says of itself: builds, GPU code, libraries, glibc.",
     "profiles": "List the profiles that come with provision.",
     "lint": "Check files before anything runs: profiles, requirements, environment.yml, pyproject, pip.conf.",
     "why": "Say why the stack is what it is, and what was rejected by which rule.",
@@ -26,7 +27,8 @@ VERBS = {
     "doctor": "Find the first broken link, from the hardware to the framework, of any environment.",
     "explain": "Say what an error means: a log or a traceback in, cause and way out.",
     "report": "Write a bundle for a bug report, with names, paths and secrets replaced.",
-    "knowledge": "List, show and search the facts that decisions rest on, each with its source.",
+    "init": "Write a first profile for given frameworks and this (or named) hardware.",
+    "knowledge": "List, show, search and learn the facts that decisions rest on, each with its source.",
     "completion": "Print the completion script of a shell.",
 }
 

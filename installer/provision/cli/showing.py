@@ -131,8 +131,9 @@ def _sizes(plan: Plan) -> str:
     parts = [fetch + (f" and {sizes.unknown} files of unknown size" if sizes.unknown else "")]
     if sizes.cached:
         parts.append(f"{size(sizes.cached)} in the cache")
-    if sizes.free is not None:
-        parts.append(f"{size(sizes.free)} free")
+    if sizes.write:
+        free = f" ({size(sizes.free)} free)" if sizes.free is not None else ""
+        parts.append(f"about {size(sizes.write)} on disk{free}")
     return ", ".join(parts)
 
 

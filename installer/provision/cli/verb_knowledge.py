@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from provision.cli.common import json_option
+from provision.cli.knowledge_learn import learn
 from provision.model.finding import Finding, Remedy, UsageError
 
 if TYPE_CHECKING:
@@ -44,7 +45,7 @@ def _knowledge() -> Knowledge:
     return Session().knowledge
 
 
-@click.group("knowledge", short_help="List, show and search the facts that decisions rest on.")
+@click.group("knowledge", short_help="List, show, search and learn the facts that decisions rest on.")
 def command() -> None:
     """The facts that decisions rest on, each with its source, its evidence and the day it was verified.
 
@@ -52,6 +53,7 @@ def command() -> None:
         provision knowledge list patch
         provision knowledge show tf28x-211-numpy
         provision knowledge search "numpy tensorflow"
+        provision knowledge learn torch==2.15.0
     """
 
 
@@ -114,6 +116,9 @@ def search(words: tuple[str, ...], as_json: bool) -> int:
     if not rows and not as_json:
         say(f"No row holds all of: {', '.join(words)}.", err=True)
     return 0
+
+
+command.add_command(learn)
 
 
 def _unknown(code: str, summary: str, word: str, known: Iterable[str]) -> Finding:

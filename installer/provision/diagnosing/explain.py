@@ -110,7 +110,9 @@ class _Matcher:
         self.regex: str | re.Pattern[str] = pattern.regex
 
     def search(self, text: str) -> re.Match[str] | None:
-        if not any(a in text for a in self.anchors):
+        if not any(a in text for a in self.anchors) and not any(
+            ("\n" + text).startswith(a) for a in self.anchors
+        ):
             return None
         if isinstance(self.regex, str):
             self.regex = re.compile(self.regex)

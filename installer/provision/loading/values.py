@@ -170,6 +170,16 @@ def environment_path(text: str) -> str:
     return text
 
 
+def inner_folder(text: str) -> str:
+    """A folder below the profile's own: a profile reads nothing else of the machine it comes to."""
+    parts = re.split(r"[\\/]", single_line(text))
+    if text[:1] in "/\\~" or ".." in parts or re.match(r"[A-Za-z]:", text):
+        raise BadValueError(
+            f"'{text}' is not below the profile's folder", "name a folder beside the profile: knowledge"
+        )
+    return text
+
+
 def day(text: str) -> str:
     try:
         return datetime.date.fromisoformat(text).isoformat()
@@ -193,6 +203,7 @@ CHECKS: Checks = {
     (Profile, "variables"): variable_value,
     (Profile, "variables", "key"): variable_name,
     (Profile, "as_of"): day,
+    (Profile, "knowledge"): inner_folder,
     (Hardware, "compute_capability"): exact_specifier,
     (Hardware, "architecture"): single_line,
     (Hardware, "driver"): floor_specifier,

@@ -130,6 +130,8 @@ class Profile:
     smoke: Smoke = field(default_factory=Smoke)
     #: A day (YYYY-MM-DD): nothing that was published later is used.
     as_of: str | None = None
+    #: A folder below the profile's own with a team's knowledge rows: they add to the packaged rows or replace them.
+    knowledge: str | None = None
     #: Named overlays in order: the first whose needs a machine meets is applied there.
     variants: tuple[Variant, ...] = ()
 

@@ -2,7 +2,10 @@
 
 session.py       what one run of the command has: folders, the real world, lazily made parts
 profiles.py      a path or a bundled name -> a profile, and where its locks stand
-locks.py         lock, lock --check
+beginning.py     init
+locks.py         one lock
+relocking.py     lock, lock --check: many at once
+comparing.py     lock diff
 checks.py        lint
 reasons.py       why, why-not
 environments.py  plan, apply, verify, status, run

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Iterable
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,6 +18,7 @@ from provision.model.lock import PYPI, Artifact, Lock
 from provision.model.profile import Index
 from provision.pipeline.session import Session
 from provision.ports import CatalogFailure, ClosedPackage, ClosureRequest, ListedFile
+from provision.resolving.wanted import PYTHONS
 
 #: Hashing and reading pieces, in bytes.
 _PIECE = 1 << 20
@@ -96,6 +98,65 @@ _UNFIT = 1 << 30
 def _rank(file: str, python: str, target: str) -> int:
     found = rank(file, python, target)
     return _UNFIT if found is None else found
+
+
+def rank_of(file: str, pythons: Iterable[str], target: str) -> bool:
+    """Does a wheel fit one of these Pythons on a target?"""
+    return any(_rank(file, python, target) < _UNFIT for python in pythons)
+
+
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """One version of a project as its index lists it: the names of all its wheels."""
+
+    name: str
+    version: str
+    files: tuple[str, ...]
+
+    @property
+    def requirement(self) -> str:
+        return f"{self.name}=={self.version}"
+
+    def pythons(self, target: str) -> tuple[str, ...]:
+        """The Pythons with a wheel for a target, newest first."""
+        return tuple(p for p in reversed(PYTHONS) if any(_rank(f, p, target) < _UNFIT for f in self.files))
+
+
+def listing(requirement: str, session: Session, indexes: tuple[Index, ...] = ()) -> Listing:
+    """The newest version that a requirement admits, pre-releases where it names one. Raises LockError."""
+    from packaging.requirements import Requirement
+    from packaging.version import Version
+
+    wanted = Requirement(requirement)
+    releases = session.catalog.releases(wanted.name, indexes[0] if indexes else None)
+    if releases is None:
+        raise LockError(_no_project(wanted.name))
+    early = any(Version(s.version).is_prerelease for s in wanted.specifier if s.operator in ("==", ">="))
+    fitting = [
+        r
+        for r in releases
+        if r.file.endswith(".whl") and wanted.specifier.contains(r.version, prereleases=early or None)
+    ]
+    if not fitting:
+        raise LockError(_no_version(requirement, [r.version for r in releases]))
+    newest = max({r.version for r in fitting}, key=Version)
+    return Listing(wanted.name, newest, tuple(r.file for r in fitting if r.version == newest))
+
+
+def _no_project(name: str) -> Finding:
+    ways = (Remedy("Check the name, the network and the index configuration."),)
+    return Finding("no-such-package", "error", f"The index has no {name}, or cannot be asked.", remedies=ways)
+
+
+def _no_version(requirement: str, versions: Iterable[str]) -> Finding:
+    from packaging.version import Version
+
+    known = sorted(set(versions), key=Version)
+    newest = f"Newest on the index: {', '.join(known[-5:])}." if known else ""
+    return Finding(
+        "no-such-wheel", "error", f"The index has no wheel of {requirement}.", detail=newest,
+        remedies=(Remedy("Name a version that it has, or the index of the build with --index."),),
+    )  # fmt: skip
 
 
 def _named_first(closed: tuple[ClosedPackage, ...], requirement: str) -> list[ClosedPackage]:

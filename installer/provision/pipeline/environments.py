@@ -50,6 +50,8 @@ class Options:
     #: The facts of another machine, which the environment is built for here.
     for_machine: Path | None = None
     variant: str | None = None
+    #: verify: the level to prove instead of the profile's.
+    level: str | None = None
     #: The makers' licences of the placed libraries are accepted.
     accept_licence: bool = False
 
@@ -77,11 +79,15 @@ class Prepared:
     relocked: Locked | None = None
     inputs: dict[str, str] = field(default_factory=dict)
     skipped: tuple[Skipped, ...] = ()
+    #: A saved plan: carried out as it is, never made again.
+    exact: bool = False
 
 
 def prepare(reference: str, session: Session, options: Options) -> Prepared:
     """Profile -> lock (made if need be) -> plan. Changes nothing but, where needed, the lock file."""
-    source, skipped = choose_variant(read(reference, session.folder), session, options)
+    found = read(reference, session.folder)
+    session = session.serving(found)
+    source, skipped = choose_variant(found, session, options)
     target = _target(source, session)
     python = _choose_python(source, session, target, options)
     made, digest, path, relocked = _lock_for(source, session, target, python, options)
@@ -242,7 +248,7 @@ def _request(made: Lock, session: Session, options: Options) -> Request:
     return Request(
         device=proof_device(options),
         present=session.store.present(made.artifacts),
-        free=session.files.free(environment_path(session, made.path, options.environment)),
+        **_room(session, environment_path(session, made.path, options.environment)),
         fetchable_python=fetchable,
         offline=session.offline,
         interpreter=named,
@@ -252,8 +258,20 @@ def _request(made: Lock, session: Session, options: Options) -> Request:
         force=options.force,
         elsewhere=options.for_machine is not None,
         host=session.host_target(),
-        cache_free=session.files.free(str(session.cache)),
     )
+
+
+def _room(session: Session, environment: str) -> dict[str, Any]:
+    """What the plan must know of the disks. Temporary files lie with the cache: the system's folder needs no room."""
+    from provision.world.files import space
+
+    here, cache = space(environment), space(str(session.cache))
+    return {
+        "free": here[1] if here else None,
+        "cache_free": cache[1] if cache else None,
+        "one_disk": None if here is None or cache is None else here[0] == cache[0],
+        "copies": session.installer.link_mode(environment) == "copy",
+    }
 
 
 def proof_device(options: Options) -> str | None:
@@ -296,7 +314,12 @@ def _bases(path: Path) -> list[Path]:
 
 def run_apply(reference: str, session: Session, options: Options) -> tuple[Prepared, Outcome]:
     """Prepare, ask, and carry out. Raises BlockedError when the plan is blocked or another run holds the environment."""
-    prepared = _licensed(prepare(reference, session, options), session)
+    from provision.pipeline.saved import is_saved_plan, load
+
+    if is_saved_plan(session.folder / reference):
+        prepared, options = load(session.folder / reference, session)
+    else:
+        prepared = _licensed(prepare(reference, session, options), session)
     if prepared.plan.blockers:
         raise BlockedError(prepared.plan.blockers)
     if prepared.plan.steps and prepared.state.kind != "absent" and not options.yes:
@@ -332,10 +355,10 @@ def _ask(prepared: Prepared, session: Session) -> None:
 
 def carry_out(prepared: Prepared, session: Session, options: Options) -> Outcome:
     """mutex -> recover -> look again -> apply."""
-    with holding(session, prepared.plan.environment):
+    with holding(session, prepared.plan.environment) as recovered:
         state = inspect(session.files, prepared.plan.environment)
         current = prepared.plan
-        if state.digest != current.state:
+        if recovered is not None and not prepared.exact and state.digest != current.state:
             current = plan(
                 prepared.lock, current.lock, state, prepared.machine, prepared.request, prepared.known
             )
@@ -393,7 +416,7 @@ def prove(
     receipt = verify(
         made,
         Path(interpreter(folder)),
-        demand(made, device=proof_device(options), vendor=made.hardware),
+        demand(made, level=options.level, device=proof_device(options), vendor=made.hardware),  # type: ignore[arg-type]
         ProcessSmokeRunner(),
         session.now,
         digest=digest,
@@ -477,7 +500,7 @@ def made_from(session: Session, state: EnvState) -> tuple[Lock, str]:
 def run_verify(reference: str | None, session: Session, options: Options) -> Receipt:
     """Prove an environment again, as it is now."""
     state = current_state(session, reference, options.environment)
-    _must_be_ours(state)
+    must_be_ours(state)
     made, digest = made_from(session, state)
     layout = Layout(state.environment)
     assert state.generation is not None
@@ -485,7 +508,7 @@ def run_verify(reference: str | None, session: Session, options: Options) -> Rec
     return prove(made, digest, folder, state.generation, session, options, environment=state.environment)
 
 
-def _must_be_ours(state: EnvState) -> None:
+def must_be_ours(state: EnvState) -> None:
     if state.kind == "ours":
         return
     text = {
@@ -505,7 +528,7 @@ def _must_be_ours(state: EnvState) -> None:
 
 def command_environment(state: EnvState, base: dict[str, str]) -> dict[str, str]:
     """The variables that a command of `run` sees: the environment first on PATH, the lock's variables set."""
-    _must_be_ours(state)
+    must_be_ours(state)
     folder = Path(state.environment) / ("Scripts" if os.name == "nt" else "bin")
     kept = {k: v for k, v in base.items() if k not in ("PYTHONHOME", "CONDA_PREFIX", "CONDA_DEFAULT_ENV")}
     return {

@@ -107,6 +107,7 @@ def combinations(
 
 def lock_pair(source: Source, session: Session, target: str, python: str, upgrade: Upgrade = KEEP) -> Locked:
     """Make one lock and write it if it differs from the one that is there. What cannot be locked is a finding."""
+    session = session.serving(source)
     path = lock_place(source, session.folder, target, python)
     before = _former(source, session, target, python)
     named_so: dict[str, Any] = {
@@ -257,6 +258,7 @@ def _rows(made: Lock) -> list[str]:
 
 def check_profile(source: Source, session: Session) -> tuple[Finding, ...]:
     """Whether every lock that the profile asks for is there and matches it: findings for those that do not."""
+    session = session.serving(source)
     findings: list[Finding] = []
     for target, python in combinations(source.profile, session):
         path = find_lock(source, session.folder, target, python)

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping
+from copy import copy
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from provision.model.finding import Finding, UsageError
+
 if TYPE_CHECKING:
     from provision.knowledge import Knowledge
-    from provision.model.finding import Finding
     from provision.model.machine import Machine
     from provision.model.receipt import JobResult
+    from provision.pipeline.profiles import Source
     from provision.ports import Catalog, FactStore, Files, Reporter, Store
     from provision.world.catalog import HostCatalog
     from provision.world.indexes import IndexConfig
@@ -67,11 +70,24 @@ class Session:
 
         return user_cache_path("provision", appauthor=False)
 
+    #: (origin, text) of a team's own knowledge rows.
+    overlays: tuple[tuple[str, str], ...] = ()
+
     @cached_property
     def knowledge(self) -> Knowledge:
         from provision.knowledge import load_knowledge
 
-        return load_knowledge()
+        return load_knowledge(self.overlays)
+
+    def serving(self, source: Source) -> Session:
+        """This session with the knowledge rows that a profile brings along; all that is made already is shared."""
+        texts = overlay_texts(source)
+        if texts == self.overlays:
+            return self
+        other = copy(self)
+        other.__dict__.pop("knowledge", None)
+        other.overlays = texts
+        return other
 
     @cached_property
     def indexes(self) -> IndexConfig:
@@ -163,6 +179,19 @@ def read_machine_file(path: Path) -> Machine:
     from provision.documents import read_machine
 
     return read_machine(path.read_text(encoding="utf-8"), str(path))
+
+
+def overlay_texts(source: Source) -> tuple[tuple[str, str], ...]:
+    """The files of the folder that a profile names for its own knowledge rows, by name."""
+    named = source.profile.knowledge
+    if named is None:
+        return ()
+    folder = source.path.parent / named
+    found = sorted(folder.glob("*.yaml"))
+    if not found:
+        text = f"{source.profile.name} names the knowledge folder {named!r}, which holds no YAML file."
+        raise UsageError(Finding("no-knowledge", "error", text))
+    return tuple((str(Path(named) / path.name), path.read_text(encoding="utf-8")) for path in found)
 
 
 def environment_path(session: Session, lock_path: str, override: str | None) -> str:

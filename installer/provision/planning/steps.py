@@ -11,6 +11,11 @@ from provision.model.state import EnvState
 from provision.planning.interpreters import interpreter_for
 from provision.planning.request import Request
 
+#: Unpacked bytes for one byte of wheel: TensorFlow's stack 4.3, torch 2.6 (measured).
+_UNPACKED = 4
+#: What an environment costs although its files share their bytes with the cache: folders and small files.
+_SHARED = 0.06
+
 
 def steps(lock: Lock, state: EnvState, machine: Machine, request: Request, generation: int) -> Iterator[Step]:
     python = interpreter_for(lock, machine, request)
@@ -95,5 +100,17 @@ def sizes(lock: Lock, request: Request) -> Sizes:
         fetch=sum(a.size or 0 for a in missing),
         cached=sum(a.size or 0 for a in every if a.sha256 in request.present),
         unknown=sum(1 for a in missing if a.size is None),
+        write=written(lock, request)[0],
         free=request.free,
     )
+
+
+def written(lock: Lock, request: Request) -> tuple[int, int]:
+    """Bytes that an apply writes, about: into the environment, into the cache (files and what they unpack to).
+
+    Sizes that no source states count nothing; files that are in the cache are taken for unpacked before.
+    """
+    coming = sum(a.size or 0 for a in lock.artifacts if a.sha256 not in request.present)
+    unpacked = _UNPACKED * sum(a.size or 0 for a in lock.packages)
+    missing = _UNPACKED * sum(a.size or 0 for a in lock.packages if a.sha256 not in request.present)
+    return unpacked if request.copies else int(_SHARED * unpacked), coming + missing

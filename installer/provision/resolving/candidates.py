@@ -11,10 +11,11 @@ from typing import Any
 
 from packaging.specifiers import SpecifierSet
 from packaging.utils import canonicalize_name
-from packaging.version import InvalidVersion, Version
+from packaging.version import Version
 
 from provision.knowledge import Build, Knowledge, RuleRow
 from provision.knowledge.rules import applies
+from provision.knowledge.versions import holds
 from provision.model.profile import Framework, Profile
 from provision.model.stack import Rejected
 from provision.resolving.facts import STACK_FACTS, build_facts
@@ -128,12 +129,7 @@ class Pool:
 
 def contains(specifiers: str, version: str) -> bool:
     """True if a version lies in a specifier set; `*` and nothing hold every version, pre-releases too."""
-    if specifiers in ("", "*"):
-        return True
-    try:
-        return SpecifierSet(specifiers).contains(Version(version), prereleases=True)
-    except InvalidVersion:
-        return False
+    return specifiers in ("", "*") or holds(specifiers, version)
 
 
 def pool(name: str, framework: Framework, ask: Wanted, profile: Profile, knowledge: Knowledge) -> Pool:
