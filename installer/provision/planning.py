@@ -9,7 +9,7 @@ from packaging.specifiers import InvalidSpecifier, SpecifierSet
 from packaging.version import InvalidVersion, Version
 
 from provision.model.finding import Evidence, Finding, Remedy
-from provision.model.lock import Artifact, Lock
+from provision.model.lock import Artifact, CondaArtifact, Lock
 from provision.model.machine import Interpreter, Machine
 from provision.model.plan import Plan, Sizes, Step
 from provision.model.stack import Need
@@ -88,17 +88,8 @@ def _release(version: str) -> Version:
 def _steps(
     lock: Lock, state: EnvState, machine: Machine, request: Request, generation: int
 ) -> Iterator[Step]:
-    python = interpreter_for(lock, machine, request)
-    if python is None and request.fetchable_python:
-        yield Step(
-            action="fetch", kind="interpreter", subject=request.fetchable_python,
-            reason=f"no Python {lock.python} was found on this machine", args={"python": lock.python},
-        )  # fmt: skip
-    yield Step(
-        action="create", kind="environment", subject=f"generation {generation}",
-        reason=_why_new(state),
-        args={"python": python.path if python else "", "version": python.version if python else lock.python},
-    )  # fmt: skip
+    begin = _conda_steps if lock.manager == "conda" else _venv_steps
+    yield from begin(lock, state, machine, request, generation)
     yield from _fetch_steps(lock, request)
     for artifact in lock.packages:
         if artifact.kind == "sdist":
@@ -118,6 +109,54 @@ def _steps(
         action="switch", kind="pointer", subject=f"generation {generation}",
         reason=f"generation {state.generation} stays for rollback" if state.generation else "the first generation",
     )  # fmt: skip
+
+
+def _venv_steps(
+    lock: Lock, state: EnvState, machine: Machine, request: Request, generation: int
+) -> Iterator[Step]:
+    """An interpreter of the machine (fetched if there is none), and an environment of it."""
+    python = interpreter_for(lock, machine, request)
+    if python is None and request.fetchable_python:
+        yield Step(
+            action="fetch", kind="interpreter", subject=request.fetchable_python,
+            reason=f"no Python {lock.python} was found on this machine", args={"python": lock.python},
+        )  # fmt: skip
+    yield Step(
+        action="create", kind="environment", subject=f"generation {generation}",
+        reason=_why_new(state),
+        args={"python": python.path if python else "", "version": python.version if python else lock.python},
+    )  # fmt: skip
+
+
+def _conda_steps(
+    lock: Lock, state: EnvState, machine: Machine, request: Request, generation: int
+) -> Iterator[Step]:
+    """An empty prefix, and conda's packages in it; Python is one of them."""
+    version = next((a.version for a in lock.conda if a.name == "python"), lock.python)
+    yield Step(
+        action="create", kind="prefix", subject=f"generation {generation}", reason=_why_new(state),
+        args={"python": "", "version": version},
+    )  # fmt: skip
+    for artifact in (a for a in lock.conda if a.key not in request.present):
+        yield Step(
+            action="fetch", kind="conda", subject=artifact.file,
+            reason=f"not in the cache; from {artifact.channel}",
+            args={"size": artifact.size, "key": artifact.key, "channel": artifact.channel},
+        )  # fmt: skip
+    for artifact in lock.conda:
+        yield Step(
+            action="install", kind="conda", subject=f"{artifact.name} {artifact.version}",
+            reason=_why_conda(artifact, lock),
+            args={"channel": artifact.channel, "file": artifact.file, "size": artifact.size, "key": artifact.key,
+                  "asked": artifact.name in lock.imports},
+        )  # fmt: skip
+
+
+def _why_conda(artifact: CondaArtifact, lock: Lock) -> str:
+    for choice in lock.stack:
+        if choice.value.split("==")[0] == artifact.name:
+            return choice.because
+    return "named by the profile" if artifact.name in lock.imports else "a dependency"
 
 
 def _why_new(state: EnvState) -> str:
@@ -159,12 +198,12 @@ def _name(requirement: str) -> str:
 
 
 def _sizes(lock: Lock, request: Request) -> Sizes:
-    every = [*lock.packages, *lock.build]
-    missing = [a for a in every if a.sha256 not in request.present]
+    every = [(a.sha256, a.size) for a in (*lock.packages, *lock.build)] + [(a.key, a.size) for a in lock.conda]
+    missing = [size for key, size in every if key not in request.present]
     return Sizes(
-        fetch=sum(a.size or 0 for a in missing),
-        cached=sum(a.size or 0 for a in every if a.sha256 in request.present),
-        unknown=sum(1 for a in missing if a.size is None),
+        fetch=sum(size or 0 for size in missing),
+        cached=sum(size or 0 for key, size in every if key in request.present),
+        unknown=sum(1 for size in missing if size is None),
         free=request.free,
     )
 
@@ -175,7 +214,8 @@ def _blockers(lock: Lock, state: EnvState, machine: Machine, request: Request) -
         return
     if state.kind in ("foreign", "broken"):
         yield _not_ours(state)
-    if interpreter_for(lock, machine, request) is None and not request.fetchable_python:
+    no_python = lock.manager == "venv" and interpreter_for(lock, machine, request) is None
+    if no_python and not request.fetchable_python:
         yield _no_interpreter(lock, machine, request)
     for need in lock.needs:
         if request.device == "cpu" and need.what.split(".")[0] in _DEVICE_NEEDS:
@@ -309,9 +349,9 @@ def _disk(lock: Lock, request: Request) -> Iterator[Finding]:
     sizes = _sizes(lock, request)
     if sizes.free is None or sizes.fetch is None:
         return
-    wanted = sizes.fetch + _UNPACKED * sum(
-        a.size or 0 for a in lock.packages if a.sha256 not in request.present
-    )
+    packed = [a.size for a in lock.packages if a.sha256 not in request.present]
+    packed += [a.size for a in lock.conda if a.key not in request.present]
+    wanted = sizes.fetch + _UNPACKED * sum(size or 0 for size in packed)
     if wanted > sizes.free:
         yield Finding(
             "disk-full",

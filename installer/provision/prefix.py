@@ -5,10 +5,16 @@ Level 1, beside the ports: inspecting and applying both need it.
 
 from __future__ import annotations
 
+import csv
 import hashlib
+import io
 import json
+import posixpath
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import PurePath
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from provision.model.state import Layout, Record
 
@@ -38,6 +44,87 @@ def site_packages(files: Files, prefix: str) -> str | None:
     return None
 
 
+def conda_labels(files: Files, prefix: str) -> tuple[str, ...]:
+    """`name-version-build` of every conda package that is recorded in a prefix."""
+    names = files.listdir(str(PurePath(prefix) / "conda-meta"))
+    return tuple(name.removesuffix(".json") for name in names if name.endswith(".json"))
+
+
+@dataclass(frozen=True, slots=True)
+class Double:
+    """A Python distribution that is there from a wheel beside a conda package of the same name: `versions` are the
+    wheel's and conda's, `shared` counts the files that both say are theirs."""
+
+    distribution: str
+    conda: str
+    versions: tuple[str, str]
+    shared: int
+
+
+def conda_owners(
+    files: Files, prefix: str, distributions: Mapping[str, str] | None = None
+) -> tuple[Double, ...]:
+    """Distributions that two managers own: conda's records against the RECORDs of wheels. `distributions` says what
+    a conda package of another name installs."""
+    labels = {label.rsplit("-", 2)[0]: label for label in conda_labels(files, prefix)}
+    known = {_plain((distributions or {}).get(name, name)): label for name, label in labels.items()}
+    folder = site_packages(files, prefix)
+    if folder is None:
+        return ()
+    owned: set[str] | None = None
+    found = []
+    for name, version in _wheels(files, folder):
+        if owned is None:
+            owned = _owned(files, prefix)
+        shared = len(owned & _recorded(files, prefix, folder, f"{name}-{version}.dist-info"))
+        label = known.get(_plain(name)) or (_owner(files, prefix, folder, name, version) if shared else "")
+        if label:
+            found.append(Double(name, label, (version, label.rsplit("-", 2)[1]), shared))
+    return tuple(found)
+
+
+def _plain(name: str) -> str:
+    return re.sub(r"[-_.]+", "-", name).lower()
+
+
+def _wheels(files: Files, folder: str) -> Iterator[tuple[str, str]]:
+    """(name, version) of the distributions that something else than conda installed."""
+    for entry in files.listdir(folder):
+        if entry.endswith(".dist-info"):
+            installer = files.read_text(str(PurePath(folder) / entry / "INSTALLER")) or ""
+            name, _, version = entry.removesuffix(".dist-info").rpartition("-")
+            if installer.strip() != "conda":
+                yield name, version
+
+
+def _records(files: Files, prefix: str) -> Iterator[tuple[str, dict[str, Any]]]:
+    for label in conda_labels(files, prefix):
+        path = str(PurePath(prefix) / "conda-meta" / f"{label}.json")
+        try:
+            record = json.loads(files.read_text(path, limit=1 << 26) or "{}")
+        except ValueError:
+            continue
+        if isinstance(record, dict):
+            yield label, record
+
+
+def _owned(files: Files, prefix: str) -> set[str]:
+    return {str(path) for _, record in _records(files, prefix) for path in record.get("files", ())}
+
+
+def _owner(files: Files, prefix: str, folder: str, name: str, version: str) -> str:
+    mine = _recorded(files, prefix, folder, f"{name}-{version}.dist-info")
+    return next((label for label, record in _records(files, prefix) if mine & set(record.get("files", ()))), "")
+
+
+def _recorded(files: Files, prefix: str, folder: str, info: str) -> set[str]:
+    """The files of a wheel, relative to the prefix, as its RECORD names them."""
+    text = files.read_text(str(PurePath(folder) / info / "RECORD"), limit=1 << 26) or ""
+    base = PurePath(folder).relative_to(prefix).as_posix()
+    paths = (row[0] for row in csv.reader(io.StringIO(text)) if row)
+    return {posixpath.normpath(posixpath.join(base, path)) for path in paths}
+
+
 def snapshot(files: Files, prefix: str) -> str:
     """A digest of which packages are installed: changes when one is added, removed, replaced or broken.
 
@@ -45,9 +132,9 @@ def snapshot(files: Files, prefix: str) -> str:
     (`verify --files` does).
     """
     folder = site_packages(files, prefix)
+    lines = _conda_lines(files, prefix)
     if folder is None:
-        return ""
-    lines = []
+        return hashlib.sha256("\n".join(lines).encode()).hexdigest() if lines else ""
     for name in files.listdir(folder):
         if name.endswith((".dist-info", ".egg-info")):
             record = files.stat(str(PurePath(folder) / name / "RECORD"))
@@ -55,3 +142,14 @@ def snapshot(files: Files, prefix: str) -> str:
         elif name != "__pycache__":
             lines.append(name)
     return hashlib.sha256("\n".join(lines).encode()).hexdigest()
+
+
+def _conda_lines(files: Files, prefix: str) -> list[str]:
+    """Each conda record with its size and time; none in other environments."""
+    folder = str(PurePath(prefix) / "conda-meta")
+    lines = []
+    for name in files.listdir(folder):
+        found = files.stat(str(PurePath(folder) / name)) if name.endswith(".json") else None
+        if found is not None:
+            lines.append(f"conda {name} {found.size} {found.mtime_ns}")
+    return lines

@@ -156,11 +156,12 @@ def _no_lock(source: Source, target: str, python: str, path: Path | None, becaus
 def _request(made: Lock, session: Session, options: Options) -> Request:
     named = options.python if options.python and Path(options.python).is_absolute() else None
     fetchable = None
-    if session.machine_file is None and not session.offline and not _has_python(made, session, named):
+    on_machine = made.manager == "venv" and session.machine_file is None and not session.offline
+    if on_machine and not _has_python(made, session, named):
         fetchable = _fetchable(made)
     return Request(
         device=options.device,
-        present=session.store.present((*made.packages, *made.build)),
+        present=session.store.present((*made.packages, *made.build)) | _present_conda(made, session),
         free=session.files.free(environment_path(session, made.path, options.environment)),
         fetchable_python=fetchable,
         offline=session.offline,
@@ -169,6 +170,10 @@ def _request(made: Lock, session: Session, options: Options) -> Request:
         jobs=jobs(made),
         proof_device=demand(made, device=options.device, vendor=made.hardware).device,
     )
+
+
+def _present_conda(made: Lock, session: Session) -> frozenset[str]:
+    return session.conda.present(made.conda) if made.conda else frozenset()
 
 
 def _has_python(made: Lock, session: Session, named: str | None) -> bool:
@@ -266,6 +271,7 @@ def _effects(prepared: Prepared, session: Session, options: Options) -> Effects:
             prepared.lock, prepared.plan.lock, folder, generation, session, options
         ),
         fetch_python=fetch_python,
+        conda=session.conda if prepared.lock.manager == "conda" else None,
         inputs=prepared.inputs,
     )
 
@@ -338,7 +344,8 @@ def find_environment(session: Session, reference: str | None, environment: str |
         return environment_path(session, environment, None)
     if reference:
         named = session.folder / reference
-        if session.files.pointed(str(named)) is not None or (named / "pyvenv.cfg").is_file():
+        is_one = (named / "pyvenv.cfg").is_file() or (named / "conda-meta").is_dir()
+        if session.files.pointed(str(named)) is not None or is_one:
             return environment_path(session, reference, None)
         return environment_path(session, read(reference, session.folder).profile.environment.path, None)
     return _only_environment(session)
@@ -407,11 +414,40 @@ def _must_be_ours(state: EnvState) -> None:
 def command_environment(state: EnvState, base: dict[str, str]) -> dict[str, str]:
     """The variables that a command of `run` sees: the environment first on PATH, the lock's variables set."""
     _must_be_ours(state)
-    folder = Path(state.environment) / ("Scripts" if os.name == "nt" else "bin")
-    kept = {k: v for k, v in base.items() if k not in ("PYTHONHOME", "CONDA_PREFIX", "CONDA_DEFAULT_ENV")}
+    environment = Path(state.environment)
+    is_conda = (environment / "conda-meta").is_dir()
+    inside = [str(environment / name) for name in (_CONDA_FOLDERS if is_conda else _FOLDERS)[os.name == "nt"]]
+    kept = {k: v for k, v in base.items() if k not in _OF_OTHER_ENVIRONMENTS}
     return {
         **kept,
-        "PATH": f"{folder}{os.pathsep}{base.get('PATH', '')}",
-        "VIRTUAL_ENV": state.environment,
+        "PATH": os.pathsep.join([*inside, base.get("PATH", "")]),
+        ("CONDA_PREFIX" if is_conda else "VIRTUAL_ENV"): state.environment,
+        **(conda_variables(environment) if is_conda else {}),
         **(state.record.variables if state.record else {}),
     }
+
+
+#: Folders of programs inside an environment: on POSIX, on Windows. Conda's as its activation would put them.
+_FOLDERS = (("bin",), ("Scripts",))
+_CONDA_FOLDERS = (
+    ("bin",),
+    ("", "Library/mingw-w64/bin", "Library/usr/bin", "Library/bin", "Scripts", "bin"),
+)
+_OF_OTHER_ENVIRONMENTS = frozenset(
+    {"PYTHONHOME", "VIRTUAL_ENV", "CONDA_PREFIX", "CONDA_DEFAULT_ENV", "CONDA_PROMPT_MODIFIER", "CONDA_SHLVL"}
+)
+
+
+def conda_variables(prefix: Path) -> dict[str, str]:
+    """The variables that conda packages ask for as data (`etc/conda/env_vars.d/*.json`); their shell hooks are
+    not run."""
+    import json
+
+    found: dict[str, str] = {}
+    for path in sorted((prefix / "etc" / "conda" / "env_vars.d").glob("*.json")):
+        try:
+            document = json.loads(path.read_text(encoding="utf-8"))
+        except (OSError, ValueError):
+            continue
+        found.update({str(k): str(v) for k, v in document.items()} if isinstance(document, dict) else {})
+    return found

@@ -137,6 +137,10 @@ def _former(source: Source, session: Session, target: str, python: str) -> Lock 
 
 def make_lock(profile: Profile, target: str, python: str, session: Session, keep: Lock | None = None) -> Lock:
     """The lock of the best stack whose closure exists."""
+    if profile.environment.manager == "conda":
+        from provision.pipeline.conda import make_conda_lock
+
+        return make_conda_lock(profile, target, python, session, keep)
     refused: list[Rejected] = []
     first: UnsatisfiableError | None = None
     for _ in range(_TRIES):

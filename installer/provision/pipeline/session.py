@@ -14,8 +14,9 @@ if TYPE_CHECKING:
     from provision.model.finding import Finding
     from provision.model.machine import Machine
     from provision.model.receipt import JobResult
-    from provision.ports import Files, Reporter, Store
+    from provision.ports import Channels, Files, Reporter, Store
     from provision.world.catalog import HostCatalog
+    from provision.world.conda import RattlerEngine
     from provision.world.indexes import IndexConfig
     from provision.world.installing import UvInstaller
 
@@ -103,6 +104,20 @@ class Session:
         from provision.world.catalog import HostCatalog
 
         return HostCatalog(self.indexes, self.cache, offline=self.offline, interpreters=self.interpreters)
+
+    @cached_property
+    def conda(self) -> RattlerEngine:
+        """Channels and the installer of conda environments; needs the extra `conda` when it is used."""
+        from provision.world.channels import host_channels
+        from provision.world.conda import RattlerEngine
+
+        return RattlerEngine(
+            host_channels(self.indexes.mapped), self.indexes, self.cache, offline=self.offline
+        )
+
+    @property
+    def channels(self) -> Channels:
+        return self.conda
 
     @cached_property
     def interpreters(self) -> dict[str, str]:

@@ -7,11 +7,13 @@ confidence.py  how well a build is supported
 search.py      combinations, coherence, preference
 assembling.py  the chosen combination -> the stack
 refusing.py    no combination left -> findings
+conda.py       the same for a conda environment: what to ask the channels for
 closure.py     patches that only show once the closure of packages is known
 """
 
 from provision.resolving.closure import further_patches
+from provision.resolving.conda import DEFAULT_CHANNELS, conda_stack
 from provision.resolving.search import identity, pythons, resolve, solve
 from provision.resolving.wanted import python_choices
 
-__all__ = ["further_patches", "identity", "python_choices", "pythons", "resolve", "solve"]
+__all__ = ["DEFAULT_CHANNELS", "conda_stack", "further_patches", "identity", "python_choices", "pythons", "resolve", "solve"]

@@ -95,13 +95,16 @@ class UvResolver:
             Path(folder, "pyproject.toml").write_text(self._project(request), encoding="utf-8")
             Path(folder, "constraints.txt").write_text("\n".join(request.constraints), encoding="utf-8")
             Path(folder, "overrides.txt").write_text("\n".join(request.overrides), encoding="utf-8")
+            if request.provided:
+                write_stand_ins(Path(folder, _PROVIDED), request.provided)
             lock = Path(folder, "pylock.toml")
             if request.preferences:
                 lock.write_text(_preferences(request.preferences), encoding="utf-8")
             done = run(self._command(request), cwd=folder)
             if done.code != 0:
                 return CatalogFailure(done.stderr.strip(), unreachable=_unreachable(done.stderr))
-            return _read_pylock(lock.read_text(encoding="utf-8"), request.indexes)
+            closed = _read_pylock(lock.read_text(encoding="utf-8"), request.indexes)
+            return tuple(p for p in closed if p.name not in request.provided)
 
     def _command(self, request: ClosureRequest) -> list[str]:
         command = [
@@ -131,23 +134,48 @@ class UvResolver:
             'name = "the-profile"',
             'version = "0"',
             f'requires-python = ">={request.python}"',
-            f"dependencies = {_array(request.requirements)}",
+            f"dependencies = {_array((*request.requirements, *_pins(request.provided)))}",
         ]
+        if request.provided:
+            lines += ["[[tool.uv.index]]", f"name = {_quoted(_PROVIDED)}", f"url = {_quoted('./' + _PROVIDED)}"]
+            lines += ["explicit = true", 'format = "flat"']
         for index in request.indexes:
             place = self.places.get(index.name, Place(url=index.url))
             lines += ["[[tool.uv.index]]", f"name = {_quoted(index.name)}", f"url = {_quoted(place.url)}"]
             lines += ["explicit = true", *(['format = "flat"'] if place.flat else [])]
-        if request.indexes:
+        if request.indexes or request.provided:
             lines += ["[tool.uv.sources]", *_sources(request)]
         return "\n".join(lines) + "\n"
 
 
 def _sources(request: ClosureRequest) -> list[str]:
-    return [
-        f"{_quoted(name)} = {{ index = {_quoted(index.name)} }}"
-        for index in request.indexes
-        for name in index.packages
-    ]
+    bound = [(name, index.name) for index in request.indexes for name in index.packages]
+    bound = [(name, index) for name, index in bound if name not in request.provided]
+    bound += [(name, _PROVIDED) for name in request.provided]
+    return [f"{_quoted(name)} = {{ index = {_quoted(index)} }}" for name, index in bound]
+
+
+#: The folder of stand-ins for distributions that an environment has already.
+_PROVIDED = "provided"
+
+
+def _pins(provided: Mapping[str, str]) -> tuple[str, ...]:
+    return tuple(f"{name}=={version}" for name, version in provided.items())
+
+
+def write_stand_ins(folder: Path, provided: Mapping[str, str]) -> None:
+    """Empty wheels of the distributions that are there already, so that the resolver counts with them: what they
+    need is there too, and their versions cannot move."""
+    import zipfile
+
+    folder.mkdir()
+    for name, version in provided.items():
+        stem = f"{name.replace('-', '_')}-{version}"
+        with zipfile.ZipFile(folder / f"{stem}-py3-none-any.whl", "w") as wheel:
+            info = f"{stem}.dist-info"
+            wheel.writestr(f"{info}/METADATA", f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n")
+            wheel.writestr(f"{info}/WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n")
+            wheel.writestr(f"{info}/RECORD", "")
 
 
 def _quoted(text: str) -> str:
