@@ -34,6 +34,8 @@ def constraints(package: str, version: str, python: str, target: str = "linux-x8
 @pytest.mark.parametrize(
     ("package", "version", "python", "target", "expected"),
     [
+        ("tensorflow", "1.15.5", "3.7", "linux-x86_64", {"protobuf<3.21", "h5py<3"}),
+        ("tensorflow", "2.0.2", "3.7", "linux-x86_64", {"protobuf<3.21", "h5py<3"}),
         ("tensorflow", "2.1.0", "3.7", "linux-x86_64", {"protobuf<3.21", "h5py<3"}),
         ("tensorflow-cpu", "2.5.0", "3.9", "linux-x86_64", {"protobuf<3.21"}),
         ("tensorflow", "2.6.5", "3.9", "linux-x86_64", set()),
@@ -426,3 +428,10 @@ def test_claims_without_a_rule_have_a_fact(row: str) -> None:
     fact = KNOWLEDGE.row(row)
     assert fact is not None
     assert getattr(fact, "not_so", "")
+
+
+def test_reports_of_the_kinds_solve_and_lint_are_answered() -> None:
+    solve = (5, 8, 9, 12, 15, 16, 19, 23, 26, 27, 29, 30, 31, 48, 53, 54, 57, 58)
+    lint = (6, 7, 39, 40, 41, 43, 44, 45, 55)
+    reports = {f"O{number:02}" for number in (*solve, *lint)}
+    assert reports <= {case for row in KNOWLEDGE.list() for case in row.cases}

@@ -26,6 +26,7 @@ from provision.knowledge import (
     PatchRow,
     Row,
     RuleRow,
+    RuntimeRow,
     load_knowledge,
 )
 from provision.knowledge.base import _NOT_OURS
@@ -134,6 +135,23 @@ def test_builds_can_be_read() -> None:
             assert build.pythons, build.row
             assert all(re.fullmatch(r"3\.\d+", python) for python in build.pythons), build.row
             assert all(Requirement(text) for text in build.requires), build.row
+
+
+def test_runtimes_can_be_read() -> None:
+    for runtime in KNOWLEDGE.rows(RuntimeRow):
+        assert all(Requirement(text) for text in runtime.requires), runtime.id
+        assert all(re.fullmatch(r"3\.\d+", python) for python in runtime.pythons), runtime.id
+        SpecifierSet(runtime.capabilities)
+
+
+def test_examples_of_the_guide_are_rows() -> None:
+    guide = (ROOT / "docs/knowledge.md").read_text("utf-8")
+    rows = [
+        row
+        for row in re.findall(r"^```yaml\n(.*?)^```", guide, re.MULTILINE | re.DOTALL)
+        if "patches:" in row
+    ]
+    assert [row.id for text in rows for row in read_rows(text, "guide")] == ["tf28x-211-numpy"]
 
 
 def test_builds_come_from_an_index_that_is_known() -> None:

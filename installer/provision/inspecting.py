@@ -7,8 +7,8 @@ import json
 from pathlib import PurePath
 from typing import TYPE_CHECKING
 
-from provision.model.state import EnvState, Layout, Record
-from provision.prefix import read_record, snapshot
+from provision.model.state import EnvState, Generation, Layout, Record
+from provision.prefix import generation_numbers, read_record, snapshot
 
 if TYPE_CHECKING:
     from provision.ports import Files
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 def inspect(files: Files, environment: str) -> EnvState:
     """The state of the environment at an absolute path. Reads, never writes; never raises for what it finds."""
     layout = Layout(environment)
-    numbers = tuple(sorted(int(n) for n in files.listdir(layout.generations) if n.isdigit()))
+    numbers = generation_numbers(files, layout)
     target = files.pointed(environment)
     there = files.stat(environment)
     if there is None:
@@ -29,6 +29,30 @@ def inspect(files: Files, environment: str) -> EnvState:
         return _state("broken", environment, number, numbers, None, "")
     return _state(
         "ours", environment, number, numbers, read_record(files, layout, number), snapshot(files, target)
+    )
+
+
+def history(files: Files, environment: str) -> tuple[Generation, ...]:
+    """Every generation of an environment with what is noted of it, oldest first."""
+    layout = Layout(environment)
+    target = files.pointed(environment)
+    return tuple(_generation(files, layout, n, target) for n in generation_numbers(files, layout))
+
+
+def _generation(files: Files, layout: Layout, number: int, target: str | None) -> Generation:
+    record = read_record(files, layout, number)
+    current = target == layout.generation(number)
+    if record is None:
+        return Generation(number=number, outcome="unfinished", current=current)
+    return Generation(
+        number=number,
+        outcome=record.outcome,
+        current=current,
+        profile=record.profile,
+        python=record.python,
+        created=record.created,
+        lock=record.lock,
+        proven=record.proven,
     )
 
 

@@ -218,7 +218,7 @@ def _blockers(lock: Lock, state: EnvState, machine: Machine, request: Request) -
     if no_python and not request.fetchable_python:
         yield _no_interpreter(lock, machine, request)
     for need in lock.needs:
-        if request.device == "cpu" and need.what.split(".")[0] in _DEVICE_NEEDS:
+        if request.device == "cpu" and of_device(need):
             continue
         if (finding := unmet(need, machine)) is not None:
             yield finding
@@ -279,6 +279,11 @@ def _no_interpreter(lock: Lock, machine: Machine, request: Request) -> Finding:
             Remedy("Or, with pyenv:", f"pyenv install {lock.python}"),
         ),
     )
+
+
+def of_device(need: Need) -> bool:
+    """Whether a need concerns the accelerator: a proof on the CPU alone does without."""
+    return need.what.split(".")[0] in _DEVICE_NEEDS
 
 
 def unmet(need: Need, machine: Machine) -> Finding | None:

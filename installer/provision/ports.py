@@ -158,6 +158,8 @@ class CatalogFailure:
     text: str
     #: True when an index could not be asked (network), False when it answered and the answer is no.
     unreachable: bool = False
+    #: What the catalog itself knows of the reason; then the text is only evidence.
+    findings: tuple[Finding, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -174,7 +176,9 @@ class Release:
 class Catalog(Protocol):
     """Package indexes as data."""
 
-    def close(self, request: ClosureRequest) -> tuple[ClosedPackage, ...] | CatalogFailure: ...
+    def close(self, request: ClosureRequest) -> tuple[ClosedPackage, ...] | CatalogFailure:
+        """The closure. A package that is bound to an index comes from there, whoever asks for it: the default
+        index is not even asked for its name."""
 
     def releases(self, project: str, index: Index | None = None) -> tuple[Release, ...] | None:
         """All files of a project, or None when the index does not know the name or cannot be asked."""
@@ -318,7 +322,7 @@ class Files(Protocol):
         """Replace a text file's content at once, its permissions kept. A hard link is not written through."""
 
     def append(self, path: str, line: str) -> None:
-        """Add one line durably (fsync before this returns)."""
+        """Add one line durably (fsync before this returns). A torn last line is closed first, not lengthened."""
 
     def remove(self, path: str) -> None:
         """Remove a file, a link or a whole folder; nothing happens if it is absent. Links are never followed."""
@@ -343,6 +347,25 @@ class LocalFile:
     path: str
 
 
+@dataclass(frozen=True, slots=True)
+class Member:
+    """A member of an archive as its directory states it. `mode` holds a Unix file's type and permissions, 0 where the
+    archive does not say."""
+
+    name: str
+    size: int
+    crc: int
+    mode: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Contents:
+    """What an archive would put into an environment: its members and the scripts made from its entry points."""
+
+    members: tuple[Member, ...]
+    scripts: tuple[str, ...] = ()
+
+
 class Store(Protocol):
     """The artifacts of this machine: a cache by hash, filled from the indexes."""
 
@@ -363,3 +386,18 @@ class Installer(Protocol):
 
     def install(self, environment: str, wheels: Sequence[LocalFile]) -> None:
         """Install exactly these wheels, hashes enforced, dependencies not looked at, no index."""
+
+    def contents(self, wheel: LocalFile) -> Contents:
+        """What a wheel holds, by its own directory; nothing is unpacked. Raises ApplyError for what is no wheel."""
+
+    def wrong_sizes(self, environment: str, wheels: Sequence[LocalFile]) -> tuple[str, ...]:
+        """Installed files that are absent or have another size than in the wheel."""
+
+    def begin_contents_check(
+        self, environment: str, wheels: Sequence[LocalFile]
+    ) -> Callable[[], tuple[str, ...]]:
+        """Start comparing what was installed with the wheels, beside what else happens; calling the result waits for
+        the end and gives the paths that differ."""
+
+    def forget(self, wheels: Sequence[LocalFile]) -> None:
+        """Drop what the engine keeps of these wheels unpacked: it is not what the wheels hold."""

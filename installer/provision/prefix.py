@@ -31,6 +31,16 @@ def read_record(files: Files, layout: Layout, number: int) -> Record | None:
         return None
 
 
+def generation_numbers(files: Files, layout: Layout) -> tuple[int, ...]:
+    """The numbers of the generations that are there, in order."""
+    return tuple(sorted(int(n) for n in files.listdir(layout.generations) if is_number(n)))
+
+
+def is_number(name: str) -> bool:
+    """True for the one spelling that a generation's number has as a name."""
+    return name.isascii() and name.isdecimal() and str(int(name)) == name
+
+
 def site_packages(files: Files, prefix: str) -> str | None:
     """The folder of installed packages in an environment, or None if it has none."""
     windows = PurePath(prefix) / "Lib" / "site-packages"

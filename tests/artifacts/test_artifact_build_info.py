@@ -70,5 +70,6 @@ def test_capabilities_written_as_numbers():
 def test_junk_gives_no_facts_and_no_crash(text):
     assert isinstance(build_info.parse(text), dict)
     build_info.nothing(text)
+    build_info.parse_header("#define " + text)
     build_info.version(text)
     build_info.architectures(text)

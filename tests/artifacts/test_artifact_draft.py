@@ -25,7 +25,8 @@ FILES = [
 def torch_facts():
     requires = (
         "Requires-Dist: nvidia-cudnn-cu13==9.26.0.51; platform_system == 'Linux'\n"
-        "Requires-Dist: sympy>=1.13.3\nRequires-Dist: filelock\nRequires-Dist: optree>=0.13; extra == 'optree'"
+        "Requires-Dist: sympy>=1.13.3\nRequires-Dist: filelock\n"
+        "Requires-Dist: optree>=0.13; extra == 'optree'"
     )
     linux = make_wheel(
         {
@@ -69,7 +70,7 @@ def test_a_new_release_becomes_rows():
                 "glibc": "2.28",
             }
         ],
-        "architectures": ["sm_70", "sm_80", "sm_86", "sm_90a"],
+        "architectures": ["sm_70", "sm_80", "sm_86"],
         "ptx": ["compute_86"],
         "source": "artifact",
     }

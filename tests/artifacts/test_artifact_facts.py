@@ -7,7 +7,7 @@ from artifact_builders import Bytes, bundle, compiled, fatbin, make_pe, make_whe
 from hypothesis import given
 from hypothesis import strategies as st
 
-from provision.artifacts.covers import covers, thorough
+from provision.artifacts.covers import covers, thorough, usual_architectures
 from provision.artifacts.inspect import cache_key, inspect_cached, inspect_wheel, tag_glibc
 from provision.artifacts.library import EVERYTHING, GLANCE
 from provision.artifacts.reading import ptx_isa, reading_rows
@@ -77,7 +77,7 @@ def test_a_linux_wheel(tmp_path):
     assert "libthis.so.1" in facts.provided
     assert facts.runpaths == ("/usr/local/cuda/lib64", "nvidia/cudnn/lib")
     assert facts.tag_glibc == "2.17"
-    assert (facts.cuda, facts.rocm, facts.is_cuda_build) == ("", "6.2", False)
+    assert (facts.cuda, facts.rocm, facts.is_cuda_build, facts.is_rocm_build) == ("", "6.2", False, True)
     brought = inspect_wheel(
         Bytes(make_wheel({**files, "tiny/lib/libother.so.3": other.read_bytes()}, tag=tag))
     )
@@ -204,6 +204,10 @@ def test_ptx_versions_by_cuda():
 def test_a_few_special_pieces_are_no_build_for_an_architecture():
     assert covers(facts_of(machine("sm_80", 1000), machine("sm_90a", 12)), "9.0").how == "no"
     assert covers(facts_of(machine("sm_80", 1000), machine("sm_90", 900)), "9.0").how == "machine-code"
+    assert usual_architectures(facts_of(machine("sm_100", 449), machine("sm_100a", 59)), "machine") == (
+        "sm_100",
+    )
+    assert usual_architectures(facts_of(machine("sm_90a", 59)), "machine") == ("sm_90a",)
 
 
 def test_a_sample_that_showed_little_says_no_to_nothing():
@@ -214,8 +218,36 @@ def test_a_sample_that_showed_little_says_no_to_nothing():
     assert (thorough(few), thorough(many), thorough(facts_of())) == (False, True, False)
 
 
+def test_the_main_library_decides():
+    """torch 2.13.0 has code of sm_89 in a small library only."""
+    main = LibraryFacts(path="libtorch_cuda.so", size=470, code=(machine("sm_80"),))
+    side = LibraryFacts(path="libtorch_nvshmem.so", size=4, code=(machine("sm_90"), ptx("compute_90")))
+    facts = ArtifactFacts(file="torch.whl", libraries=(side, main))
+    assert [covers(facts, capability).how for capability in ("8.0", "9.0", "10.0")] == [
+        "machine-code",
+        "no",
+        "no",
+    ]
+
+
+def test_the_header_of_tensorflow_stands_in_for_its_build_file():
+    """tensorflow 2.22.0rc0 says `is_cuda_build` in build_info.py, and the versions in cuda_config.h only."""
+    header = b'#ifndef A_H_\n#define A_H_\n#define TF_CUDA_VERSION "12.5.1"\n  #define TF_CUDNN_VERSION "9"\n'
+    files = {
+        "tensorflow/include/external/local_config_cuda/cuda/cuda/cuda_config.h": header
+        + b"#define TF_CUDA_COMPUTE_CAPABILITIES 60, 70, 100\n#endif",
+        "tensorflow/python/platform/build_info.py": b"build_info = dict([('is_cuda_build', True)])",
+    }
+    facts = inspect_wheel(Bytes(make_wheel(files)))
+    assert (facts.cuda, facts.cudnn, facts.is_cuda_build) == ("12.5.1", "9", True)
+    assert facts.declared == ("sm_60", "sm_70", "sm_100")
+
+
 def test_amd_targets_are_covered_by_name():
     facts = facts_of(gfx=("gfx1030", "gfx90a"))
+    read = facts_of(GpuCode(kind="gfx", arch="gfx90a", count=9), gfx=("gfx90a",))
+    glanced = facts_of(GpuCode(kind="gfx", arch="gfx90a", count=2), gfx=("gfx90a",), reading="part")
+    assert [covers(f, "gfx1010").how for f in (read, glanced)] == ["no", "unknown"]
     assert [covers(facts, target).how for target in ("gfx1030", "gfx1010")] == ["machine-code", "no"]
     assert covers(facts_of(), "gfx1010").how == "unknown"
 

@@ -63,7 +63,9 @@ def test_a_library_says_the_same_whole_and_as_it_goes_by(library, monkeypatch):
     assert read_whole(wheel, member) == at_once
     assert at_once.needed
     assert [c.arch for c in at_once.code] == ["sm_80"]
-    on_disk = inspect_library(Bytes(data, "libthis.so.1"))
+    source = Bytes(data, "libthis.so.1")
+    on_disk = inspect_library(source)
+    assert sum(length for _, length in source.reads) == len(data), "one pass is enough"
     assert (on_disk.needed, on_disk.code, on_disk.floors) == (at_once.needed, at_once.code, at_once.floors)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Mapping
 from dataclasses import asdict
@@ -127,3 +128,10 @@ def test_what_the_library_has_told_costs_one_start_of_the_tool() -> None:
     reader = machines.fake(machines.record("nvidia-rtx4090-pair"))
     detect(reader)
     assert len([line for line in reader.asked if "nvidia-smi" in line]) == 1
+
+
+def test_every_code_is_documented_and_on_record() -> None:
+    text = (machines.FOLDER.parent.parent / "docs" / "detection.md").read_text("utf-8")
+    documented = set(re.findall(r"^\| `([a-z-]+)` \|", text, re.MULTILINE))
+    recorded = {code for name in machines.names() for code in machines.record(name)["expected"]["findings"]}
+    assert documented == recorded

@@ -9,7 +9,7 @@ import yaml
 
 from provision.model.finding import Finding
 from provision.model.lock import Lock
-from provision.pipeline.locks import lock_profile
+from provision.pipeline.locks import KEEP, Upgrade, lock_pair
 from provision.pipeline.profiles import read
 from provision.pipeline.session import Session
 from tests.support.command import running_python
@@ -29,7 +29,8 @@ def locked(path: Path, upgrade: bool = False) -> tuple[Lock | None, tuple[Findin
     """The lock of a profile for Linux and the running Python, or the findings that refuse it."""
     session = Session(folder=path.parent)
     source = read(str(path), path.parent)
-    (done,) = lock_profile(source, session, [("linux-x86_64", running_python())], upgrade)
+    how = Upgrade(everything=True) if upgrade else KEEP
+    done = lock_pair(source, session, "linux-x86_64", running_python(), how)
     return done.lock, done.findings
 
 

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
-from provision.applying.journal import Writer
+from provision.applying import trash
+from provision.applying.generations import open_places, write_record
+from provision.applying.journal import Writer, read
+from provision.applying.names import check
+from provision.applying.recovery import finish, sweep, take_back
 from provision.applying.steps import HANDLERS, Context, group
+from provision.applying.troubles import not_undone, trouble
 from provision.model.finding import ApplyError, BlockedError, Finding, ProvisionError, Remedy, RollbackError
 from provision.model.journal import Entry
 from provision.model.lock import Lock
@@ -55,6 +59,7 @@ def apply(plan: Plan, lock: Lock, state: EnvState, effects: Effects) -> Outcome:
     """
     if plan.blockers:
         raise BlockedError(plan.blockers)
+    check(lock)
     if state.digest != plan.state:
         raise BlockedError(_stale(plan))
     if not plan.steps:
@@ -72,40 +77,56 @@ class _Transaction:
         self.context = Context(plan=plan, lock=lock, layout=self.layout, folder=self.folder, effects=effects)
 
     def run(self) -> Outcome:
-        self._open()
         try:
-            for steps in group(self.plan.steps):
-                self._do(steps)
-            self._commit()
-        except _ProofFailed as failed:
-            return self._keep_failed(failed.receipt)
+            self._open()
+        except OSError as error:
+            raise ApplyError(trouble(error, self.layout.state)) from error
+        try:
+            return self._all()
         except BaseException as error:
             self._undo(error)
+            if isinstance(error, OSError):
+                raise ApplyError(trouble(error, self.layout.state)) from error
             raise
+
+    def _all(self) -> Outcome:
+        try:
+            self._put_away_failed()
+            for steps in group(self.plan.steps):
+                self._do(steps)
+        except _ProofFailed as failed:
+            return self._keep_failed(failed.receipt)
+        self._commit()
         return Outcome(outcome="changed", generation=self.plan.generation, receipt=self.context.receipt)
 
     def _open(self) -> None:
         files = self.effects.files
-        for folder in (
-            self.layout.generations,
-            f"{self.layout.state}/records",
-            f"{self.layout.state}/receipts",
-        ):
-            files.make_folder(folder)
-        if files.stat(f"{self.layout.shared}/.gitignore") is None:
-            files.write(f"{self.layout.shared}/.gitignore", "*\n")
-        self._remove_failed()
+        open_places(files, self.layout)
+        self.failed = self._failed_before()
         self.journal = Writer(files, self.layout.journal, self.effects.now, self.effects.listen)
-        undo = {"remove": self.folder, "pointer": files.pointed(self.plan.environment)}
-        facts = {"generation": self.plan.generation, "lock": self.plan.lock, "profile": self.plan.profile}
+        undo = {"pointer": files.pointed(self.plan.environment)}
+        facts = {
+            "verb": "apply",
+            "generation": self.plan.generation,
+            "lock": self.plan.lock,
+            "profile": self.plan.profile,
+            "removed": self.failed,
+        }
         self.journal.write("started", undo=undo, facts=facts)
 
-    def _remove_failed(self) -> None:
-        """A generation whose proof failed was kept for a look until now."""
-        for number in self.state.generations:
-            record = read_record(self.effects.files, self.layout, number)
-            if record is not None and record.outcome == "failed" and number != self.state.generation:
-                discard(self.effects.files, self.layout, number)
+    def _failed_before(self) -> list[int]:
+        """Generations whose proof failed were kept for a look until now; they go with the commit."""
+        records = {n: read_record(self.effects.files, self.layout, n) for n in self.state.generations}
+        return [
+            n for n, record in records.items()
+            if record is not None and record.outcome == "failed" and n != self.state.generation
+        ]  # fmt: skip
+
+    def _put_away_failed(self) -> None:
+        for number in self.failed:
+            self.journal.write("begun", step="remove generation", facts={"generation": number})
+            trash.put_generation(self.effects.files, self.layout, number)
+            self.journal.write("done", step="remove generation")
 
     def _do(self, steps: Sequence[Step]) -> None:
         handler = HANDLERS[steps[0].action, steps[0].kind]
@@ -123,7 +144,9 @@ class _Transaction:
 
     def _commit(self) -> None:
         self.journal.write("committing")
-        self.journal.write("committed")
+        with suppress(OSError):  # It is done; the next run deletes the rest and writes the last line.
+            finish(self.effects.files, self.layout, self.failed)
+            self.journal.write("committed")
 
     def _record(self, outcome: str) -> None:
         shot = snapshot(self.effects.files, self.folder)
@@ -146,51 +169,31 @@ class _Transaction:
     def _keep_failed(self, receipt: Receipt) -> Outcome:
         """The pointer never moved; the generation that failed is kept for a look."""
         self._record("failed")
+        finish(self.effects.files, self.layout, self.failed)
         self.journal.write("undone", facts={"kept": self.plan.generation})
         findings = tuple(f for job in receipt.jobs for f in job.findings)
         return Outcome(outcome="failed", generation=self.plan.generation, receipt=receipt, findings=findings)
 
     def _undo(self, error: BaseException) -> None:
+        files = self.effects.files
+        log = read(files, self.layout.journal)
+        if log.committing:
+            # The new generation is complete and shown to: the next run only writes the last line.
+            return
         try:
-            take_back(self.effects.files, self.layout, self.plan.generation, self.state.generation)
-            self.journal.write("undone", facts={"error": type(error).__name__})
+            take_back(files, self.layout, log)
+            sweep(files, self.layout)
+            with suppress(OSError):
+                self.journal.write("undone", facts={"error": type(error).__name__})
         except Exception as second:
             findings = error.findings if isinstance(error, ProvisionError) else ()
-            raise RollbackError((*findings, _not_undone(self.layout, second))) from error
+            raise RollbackError((*findings, not_undone(self.layout, second))) from error
 
 
 class _ProofFailed(Exception):
     def __init__(self, receipt: Receipt) -> None:
         self.receipt = receipt
         super().__init__(receipt.proves)
-
-
-def take_back(files: Files, layout: Layout, generation: int, former: int | None) -> None:
-    """Put the pointer where it was, then remove the half-made generation with what was noted of it."""
-    if files.pointed(layout.environment) == layout.generation(generation):
-        if former is None:
-            files.remove(layout.environment)
-        else:
-            files.point(layout.environment, layout.generation(former))
-    discard(files, layout, generation)
-
-
-def discard(files: Files, layout: Layout, generation: int) -> None:
-    """Remove a generation and what was noted of it. Never the one that the environment points at."""
-    for path in (layout.generation(generation), layout.record(generation), layout.receipt(generation)):
-        files.remove(path)
-
-
-def write_record(files: Files, layout: Layout, record: Record) -> None:
-    files.write(
-        layout.record(record.generation), json.dumps(asdict(record), ensure_ascii=False, indent=1) + "\n"
-    )
-
-
-def mark(files: Files, layout: Layout, record: Record, outcome: str) -> None:
-    """Note another outcome of a generation; a failure to do so changes nothing that matters."""
-    with suppress(OSError):
-        write_record(files, layout, replace(record, outcome=outcome))  # type: ignore[arg-type]
 
 
 def _proven(receipt: Receipt) -> dict[str, Any]:
@@ -217,14 +220,4 @@ def _does_not_hold(step: Step) -> Finding:
         "step-does-not-hold",
         "error",
         f"{step.action} {step.subject} ran, but a second look does not find its result.",
-    )
-
-
-def _not_undone(layout: Layout, error: Exception) -> Finding:
-    return Finding(
-        "rollback-incomplete",
-        "error",
-        f"The failed apply could not be taken back completely: {error}",
-        detail=f"The journal in {layout.journal} says what was done.",
-        remedies=(Remedy("Run recovery once the cause is gone.", "provision recover"),),
     )

@@ -1,47 +1,77 @@
-"""The journal's lines. A torn last line (power loss) is no line: what it announced did not happen."""
+"""The journal's lines. A torn last line (power loss) is no line: what it announced did not happen.
+
+One file holds one transaction, the last: the next one replaces it with its first line, at once.
+"""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from provision.model.journal import Entry, Phase
-from provision.ports import Files
+
+if TYPE_CHECKING:
+    from provision.ports import Files
+
+_LIMIT = 1 << 26
+_ENDS = ("committed", "undone")
 
 
-def read(files: Files, path: str) -> tuple[Entry, ...]:
-    """The entries of the last transaction; empty if there is none."""
-    entries: list[Entry] = []
-    for line in (files.read_text(path, limit=1 << 26) or "").splitlines():
-        entry = _entry(line)
-        if entry is None:
-            break
-        entries = [entry] if entry.phase == "started" else [*entries, entry]
-    return tuple(entries)
+@dataclass(frozen=True, slots=True)
+class Log:
+    """What a journal says. `damaged`: its first line cannot be read, so what was begun is not known."""
+
+    entries: tuple[Entry, ...] = ()
+    damaged: bool = False
+
+    @property
+    def open(self) -> bool:
+        """True if the transaction neither committed nor was undone."""
+        return self.damaged or (bool(self.entries) and self.entries[-1].phase not in _ENDS)
+
+    @property
+    def committing(self) -> bool:
+        return any(entry.phase == "committing" for entry in self.entries)
+
+    @property
+    def removed(self) -> tuple[int, ...]:
+        """Generations that go with the commit."""
+        numbers = self.entries[0].facts.get("removed", ()) if self.entries else ()
+        return tuple(n for n in numbers if isinstance(n, int)) if isinstance(numbers, list) else ()
+
+    @property
+    def verb(self) -> str:
+        return str(self.entries[0].facts.get("verb", "apply")) if self.entries else ""
+
+
+def read(files: Files, path: str) -> Log:
+    """The last transaction. Lines that cannot be read are left out."""
+    lines = [line for line in (files.read_text(path, limit=_LIMIT) or "").split("\n") if line]
+    entries = tuple(entry for line in lines if (entry := _entry(line)) is not None)
+    if entries and entries[-1].phase in _ENDS:
+        return Log(entries)
+    damaged = bool(lines) and not (entries and entries[0].phase == "started")
+    return Log(entries, damaged)
 
 
 def _entry(line: str) -> Entry | None:
     try:
-        return Entry(**json.loads(line))
+        found = Entry(**json.loads(line))
     except (ValueError, TypeError):
         return None
-
-
-def open_transaction(entries: tuple[Entry, ...]) -> bool:
-    """True if the last transaction neither committed nor was undone."""
-    return bool(entries) and entries[-1].phase not in ("committed", "undone")
+    return found if isinstance(found.undo, dict) and isinstance(found.facts, dict) else None
 
 
 @dataclass(slots=True)
 class Writer:
-    """Appends entries; each is on disk before the call returns. `listen` sees them too: progress is this stream."""
+    """Writes entries; each is on disk before the call returns. `listen` sees them too: progress is this stream."""
 
     files: Files
     path: str
     now: Callable[[], str]
-    listen: Callable[[Entry], None]
+    listen: Callable[[Entry], None] = lambda entry: None
     number: int = 0
 
     def write(
@@ -54,6 +84,11 @@ class Writer:
         entry = Entry(
             number=self.number, phase=phase, step=step, time=self.now(), undo=undo or {}, facts=facts or {}
         )
-        self.files.append(self.path, json.dumps(asdict(entry), ensure_ascii=False))
+        # ASCII only: a path's odd bytes and line separators cannot break a line.
+        line = json.dumps(asdict(entry))
+        if phase == "started":
+            self.files.write(self.path, line + "\n")
+        else:
+            self.files.append(self.path, line)
         self.number += 1
         self.listen(entry)

@@ -1,88 +1,109 @@
-"""What a killed run left -> a whole environment again; and the way back to an earlier generation."""
+"""What a killed run left -> a whole environment again."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import PurePath
+from typing import TYPE_CHECKING
 
-from provision.applying.engine import take_back
-from provision.applying.journal import Writer, open_transaction, read
-from provision.model.finding import Finding, Remedy, UsageError
-from provision.model.journal import Entry
-from provision.model.state import EnvState, Layout
-from provision.ports import Files
+from provision.applying import trash
+from provision.applying.generations import discard, guard, number_of, remove_notes, restore_pointer
+from provision.applying.journal import Log, Writer, read
+from provision.model.state import Layout
+from provision.prefix import generation_numbers, read_record
+
+if TYPE_CHECKING:
+    from provision.ports import Files
 
 
 @dataclass(frozen=True, slots=True)
 class Recovered:
-    """What recovery did: `undone` (the half-made generation is gone) or `finished` (its switch was complete)."""
+    """What recovery did with the interrupted `verb`: `undone` (all is as before it) or `finished` (its effect was
+    complete)."""
 
     what: str
     generation: int
+    verb: str = "apply"
 
 
 def recover(files: Files, environment: str, now: str) -> Recovered | None:
     """Make whole what an interrupted run left. The caller holds the mutex. None if there was nothing to do."""
     layout = Layout(environment)
-    entries = read(files, layout.journal)
-    if not open_transaction(entries):
+    guard(files, layout)
+    log = read(files, layout.journal)
+    if not log.open:
+        sweep(files, layout)
         return None
-    generation = int(entries[0].facts.get("generation", 0))
-    writer = Writer(files, layout.journal, lambda: now, lambda entry: None, number=len(entries))
-    if any(entry.phase == "committing" for entry in entries):
+    if log.damaged:
+        return _by_looking(files, layout, now)
+    generation = int(log.entries[0].facts.get("generation") or 0)
+    writer = Writer(files, layout.journal, lambda: now, number=len(log.entries))
+    # The trash is emptied after `committing` only; that it has its other name says the same.
+    if log.committing or files.stat(layout.discarded) is not None:
+        finish(files, layout, log.removed)
+        sweep(files, layout)
         writer.write("committed", facts={"recovered": True})
-        return Recovered("finished", generation)
-    take_back(files, layout, generation, _former(entries))
-    _sweep(files, layout)
+        return Recovered("finished", generation, log.verb)
+    take_back(files, layout, log)
+    sweep(files, layout)
     writer.write("undone", facts={"recovered": True})
-    return Recovered("undone", generation)
+    return Recovered("undone", generation, log.verb)
 
 
-def _former(entries: tuple[Entry, ...]) -> int | None:
-    """The generation that the pointer showed to when the transaction started."""
-    pointer = entries[0].undo.get("pointer")
-    name = PurePath(pointer).name if pointer else ""
-    return int(name) if name.isdigit() else None
+def finish(files: Files, layout: Layout, removed: Iterable[int]) -> None:
+    """After the commit: what was removed is deleted, with what was noted of it."""
+    trash.empty(files, layout)
+    for number in removed:
+        if files.stat(layout.generation(number)) is None:
+            remove_notes(files, layout, number)
 
 
-def _sweep(files: Files, layout: Layout) -> None:
+def take_back(files: Files, layout: Layout, log: Log) -> None:
+    """Undo what an open transaction did: the pointer, then what was moved away, then what was being made.
+
+    Paths are built from the layout and numbers: a journal that was tampered with cannot name another place.
+    """
+    begun = log.entries[0]
+    trash.give_back(files, layout)
+    restore_pointer(files, layout, number_of(layout, begun.undo.get("pointer")))
+    if log.verb == "apply":
+        discard(files, layout, int(begun.facts["generation"]))
+
+
+def _by_looking(files: Files, layout: Layout, now: str) -> Recovered:
+    """The journal cannot be read: what was never finished goes, and the pointer shows to what is whole."""
+    if files.stat(layout.discarded) is not None:
+        trash.empty(files, layout)
+    trash.give_back(files, layout)
+    current = number_of(layout, files.pointed(layout.environment))
+    whole = [n for n in generation_numbers(files, layout) if _is_whole(files, layout, n)]
+    if current is not None and current not in whole:
+        restore_pointer(files, layout, max(whole, default=None))
+        current = number_of(layout, files.pointed(layout.environment))
+    for number in generation_numbers(files, layout):
+        if number != current and read_record(files, layout, number) is None:
+            discard(files, layout, number)
+    sweep(files, layout)
+    writer = Writer(files, layout.journal, lambda: now)
+    writer.write("started", facts={"verb": "recover", "generation": current})
+    writer.write("undone", facts={"recovered": True, "journal": "unreadable"})
+    return Recovered("undone", current or 0, "unknown")
+
+
+def _is_whole(files: Files, layout: Layout, number: int) -> bool:
+    record = read_record(files, layout, number)
+    return record is not None and record.outcome == "proven"
+
+
+def sweep(files: Files, layout: Layout) -> None:
     """Temporary files of the killed run: half-written notes, a pointer that was never renamed."""
     parent, name = str(PurePath(layout.environment).parent), PurePath(layout.environment).name
     for entry in files.listdir(parent):
-        if entry.startswith(f"{name}.") and entry.endswith(".new"):
+        middle = entry.removeprefix(f"{name}.").removesuffix(".new")
+        if entry == f"{name}.{middle}.new" and middle.isdecimal():
             files.remove(str(PurePath(parent) / entry))
-    for folder in (layout.state, f"{layout.state}/records", f"{layout.state}/receipts"):
+    for folder in (layout.shared, layout.state, f"{layout.state}/records", f"{layout.state}/receipts"):
         for entry in files.listdir(folder):
             if entry.endswith(".tmp"):
                 files.remove(str(PurePath(folder) / entry))
-
-
-def rollback(files: Files, state: EnvState, to: int | None, now: str) -> int:
-    """Point the environment at an earlier generation. Returns its number. The caller holds the mutex."""
-    layout = Layout(state.environment)
-    number = to if to is not None else _previous(state)
-    if number is None or number not in state.generations:
-        raise UsageError(_no_generation(state, number))
-    writer = Writer(files, layout.journal, lambda: now, lambda entry: None)
-    pointer = files.pointed(state.environment)
-    facts = {"generation": number, "rollback": True}
-    writer.write("started", undo={"pointer": pointer}, facts=facts)
-    writer.write("committing")
-    files.point(state.environment, layout.generation(number))
-    writer.write("committed")
-    return number
-
-
-def _previous(state: EnvState) -> int | None:
-    return max(
-        (n for n in state.generations if state.generation is None or n < state.generation), default=None
-    )
-
-
-def _no_generation(state: EnvState, number: int | None) -> Finding:
-    have = ", ".join(str(n) for n in state.generations) or "none"
-    what = f"There is no generation {number}" if number is not None else "There is no earlier generation"
-    return Finding(
-        "no-generation", "error", f"{what} of {state.environment}.", detail=f"Generations: {have}.",
-        remedies=(Remedy("See them all.", "provision history"),),
-    )  # fmt: skip

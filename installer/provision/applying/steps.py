@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Protocol
 
+from provision.applying.archives import hostile
 from provision.applying.conda import CreatePrefix, FetchConda, InstallConda, check_owners
 from provision.applying.scripts import redirect
-from provision.model.finding import ApplyError, Finding
+from provision.model.finding import ApplyError, Evidence, Finding, Remedy
 from provision.model.lock import Artifact, Lock
 from provision.model.plan import Plan, Step
 from provision.model.receipt import Receipt
@@ -35,6 +36,8 @@ class Context:
     wheels: dict[str, LocalFile] = field(default_factory=dict)
     conda_files: dict[str, str] = field(default_factory=dict)
     receipt: Receipt | None = None
+    #: The comparison of what was installed with the wheels, which runs beside the proof.
+    begun_check: Callable[[], tuple[str, ...]] | None = None
 
 
 class Handler(Protocol):
@@ -119,7 +122,10 @@ class InstallPackages:
     def do(self, context: Context, steps: Sequence[Step]) -> None:
         gather(context)
         wheels = [context.wheels[a.sha256] for a in context.lock.packages]
+        _refuse_hostile(context, wheels)
         context.effects.installer.install(context.folder, wheels)
+        _mend_sizes(context, wheels)
+        context.begun_check = context.effects.installer.begin_contents_check(context.folder, wheels)
         redirect(context.effects.files, context.folder, context.layout.environment)
         context.effects.reporter.stage("Installed", f"{len(steps)} packages, Python {context.lock.python}")
 
@@ -137,6 +143,47 @@ class InstallPackages:
         if context.lock.manager == "conda":
             check_owners(context)
         return True
+
+
+def _refuse_hostile(context: Context, wheels: Sequence[LocalFile]) -> None:
+    for wheel in wheels:
+        contents = context.effects.installer.contents(wheel)
+        if (finding := hostile(wheel.artifact.file, contents, context.lock.target)) is not None:
+            raise ApplyError(finding)
+
+
+def _mend_sizes(context: Context, wheels: Sequence[LocalFile]) -> None:
+    """An unpacked copy in the engine's cache that lost or gained bytes is thrown away and made again, once."""
+    installer = context.effects.installer
+    if not installer.wrong_sizes(context.folder, wheels):
+        return
+    installer.forget(wheels)
+    installer.install(context.folder, wheels)
+    if wrong := installer.wrong_sizes(context.folder, wheels):
+        raise ApplyError(_altered(wrong))
+    context.effects.reporter.stage("Mended", "the cache's unpacked packages were not what the wheels hold")
+
+
+def check_contents(context: Context) -> None:
+    """Wait for the comparison with the wheels. Raises ApplyError if a file is not what its wheel holds."""
+    if context.begun_check is None:
+        return
+    wrong = context.begun_check()
+    # Scripts and their RECORD lines were redirected on purpose; the wheels' own scripts are not compared.
+    if wrong:
+        context.effects.installer.forget([context.wheels[a.sha256] for a in context.lock.packages])
+        raise ApplyError(_altered(wrong))
+
+
+def _altered(places: Sequence[str]) -> Finding:
+    return Finding(
+        "cache-altered",
+        "error",
+        f"{len(places)} installed files are not what their wheels hold: the engine's cache had been altered.",
+        detail="\n".join(places[:8]),
+        evidence=(Evidence("size and CRC-32 of each file against the wheel, whose SHA-256 is the lock's"),),
+        remedies=(Remedy("The altered copies were thrown away; apply again.", "provision apply PROFILE"),),
+    )
 
 
 def artifact_key(artifact: Artifact) -> tuple[str, str]:
@@ -171,6 +218,7 @@ class Prove:
 
 class Switch:
     def do(self, context: Context, steps: Sequence[Step]) -> None:
+        check_contents(context)
         context.effects.files.point(context.layout.environment, context.folder)
         context.effects.reporter.stage(
             "Switched", f"{context.layout.environment} -> generation {context.plan.generation}"

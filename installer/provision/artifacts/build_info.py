@@ -8,6 +8,8 @@ from collections.abc import Iterator
 
 #: Longer texts are no build file.
 LIMIT = 1 << 20
+LINE = 400
+DEFINE = re.compile(r'\s*#\s*define\s+(\w+)\s+(?:"([^"]*)"|([\d., ]+))\s*')
 
 
 def parse(text: str) -> dict[str, str]:
@@ -31,6 +33,13 @@ def parse(text: str) -> dict[str, str]:
     return found
 
 
+def parse_header(text: str) -> dict[str, str]:
+    """The macros of a C header that stand for a text or numbers, by name; empty ones are left out."""
+    lines = (line for line in text[:LIMIT].splitlines() if len(line) < LINE)
+    found = (match.groups("") for line in lines if (match := DEFINE.fullmatch(line)))
+    return {name: (quoted or plain).strip() for name, quoted, plain in found if (quoted or plain).strip()}
+
+
 def nothing(text: str) -> frozenset[str]:
     """The names that the file assigns None: a torch whose `cuda` is None is a build without CUDA."""
     try:
@@ -47,9 +56,9 @@ def version(text: str) -> str:
 
 
 def architectures(text: str) -> tuple[str, ...]:
-    """The architectures in a list of words: `sm_80,compute_80`, also `3.5,7.0` as sm_35 and sm_70."""
+    """The architectures in a list of words: `sm_80,compute_80`; `3.5, 7.0` and `35, 70` are sm_35, sm_70."""
     words = [word.strip() for word in re.split(r"[,;\s]+", text) if word.strip()]
-    return tuple(f"sm_{w.replace('.', '')}" if re.fullmatch(r"\d+\.\d", w) else w for w in words)
+    return tuple(f"sm_{w.replace('.', '')}" if re.fullmatch(r"\d+\.\d|\d{2,3}", w) else w for w in words)
 
 
 def _assigned(tree: ast.Module) -> Iterator[tuple[str, ast.expr]]:

@@ -10,12 +10,15 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from provision.artifacts.gpucode import numbers
-from provision.model.artifact import ArtifactFacts, Coverage, GpuCode
+from provision.model.artifact import ArtifactFacts, Coverage, GpuCode, LibraryFacts
 from provision.model.gpucode import compiles, runs
 
 #: An architecture with less than this share of the code of a library's most frequent one has special code
 #: (one operator, one data type): the library was not built for it.
 SPECIAL = 0.05
+#: The same for code that runs on one architecture or family only (`sm_100a`): beside the code for all it is
+#: special.
+SUFFIXED = 0.5
 #: Pieces of code that samples must show of each architecture, on average, before one not seen counts as
 #: absent.
 OFTEN = 5
@@ -27,7 +30,8 @@ def covers(facts: ArtifactFacts, capability: str, ptx_isa: str = "") -> Coverage
     `ptx_isa` is the highest PTX version that the machine's driver compiles (`8.2`, see `reading.ptx_isa`);
     empty where it is not known, and then PTX counts.
     """
-    code = [c for library in facts.libraries for c in _usual(library.code)]
+    main = main_library(facts)
+    code = _usual(main.code) if main else []
     if capability.startswith("gfx"):
         return _covers_gfx(facts, code, capability)
     if machine := [c for c in code if c.kind == "machine" and runs(c.arch, capability)]:
@@ -53,7 +57,7 @@ def _by_compiler(facts: ArtifactFacts, code: list[GpuCode], capability: str, ptx
 def _covers_gfx(facts: ArtifactFacts, code: list[GpuCode], target: str) -> Coverage:
     if target in facts.gfx:
         return Coverage(how="machine-code", arch=target, because=f"it holds code of {target}")
-    if facts.gfx:
+    if facts.gfx and not code:  # told by the names of its files, which are all known
         return Coverage(how="no", because=f"it holds code of {', '.join(facts.gfx)}")
     return _not_covered(facts, code, target)
 
@@ -73,15 +77,22 @@ def _not_covered(facts: ArtifactFacts, code: list[GpuCode], capability: str) -> 
 
 def thorough(facts: ArtifactFacts) -> bool:
     """Was enough of the artifact's GPU code seen to say that an architecture is not in it?"""
-    held = [library for library in facts.libraries if library.code]
-    sampled = [library.code for library in held if library.reading == "part"]
-    return bool(held) and all(sum(c.count for c in code) >= OFTEN * len(code) for code in sampled)
+    main = main_library(facts)
+    if main is None:
+        return False
+    return main.reading == "whole" or sum(c.count for c in main.code) >= OFTEN * len(main.code)
+
+
+def main_library(facts: ArtifactFacts) -> LibraryFacts | None:
+    """The largest library with GPU code: what it does not cover, the artifact does not, whatever small ones
+    hold. None where no library has any."""
+    return max((lib for lib in facts.libraries if lib.code), key=lambda lib: lib.size, default=None)
 
 
 def usual_architectures(facts: ArtifactFacts, kind: str) -> tuple[str, ...]:
-    """The architectures that the artifact was built for: those of its main library (the one with most code),
-    without special pieces. `kind` is `machine` or `ptx`."""
-    main = max(facts.libraries, key=lambda library: sum(c.count for c in library.code), default=None)
+    """The architectures that the artifact was built for: those of its main library, without special pieces.
+    `kind` is `machine` or `ptx`."""
+    main = main_library(facts)
     code = _usual(c for c in (main.code if main else ()) if c.kind == kind)
     return tuple(sorted((c.arch for c in code), key=lambda arch: (numbers(arch), arch)))
 
@@ -90,4 +101,8 @@ def _usual(code: Iterable[GpuCode]) -> list[GpuCode]:
     """A library's code without that of architectures with few special pieces."""
     held = list(code)
     most = max((c.count for c in held), default=0)
-    return [c for c in held if c.count >= SPECIAL * most]
+    return [c for c in held if c.count >= most * _least_share(c.arch)]
+
+
+def _least_share(arch: str) -> float:
+    return SUFFIXED if arch[-1:] in ("a", "f") else SPECIAL

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from provision.artifacts.covers import thorough, usual_architectures
+from provision.artifacts.covers import main_library, thorough, usual_architectures
 from provision.artifacts.gpucode import numbers
 from provision.artifacts.reading import ReadingRows, library_key, reading_rows
 from provision.artifacts.wheel import file_tags
@@ -61,7 +61,12 @@ def draft_rows(
         "builds": builds,
         "metadata": _distinct(_metadata_row(one) for one in facts if one.requires),
     }
-    text = yaml.safe_dump(document, sort_keys=False, default_flow_style=None, width=110, allow_unicode=True)
+
+    class Plain(yaml.SafeDumper):
+        def ignore_aliases(self, data: Any) -> bool:
+            return True
+
+    text = yaml.dump(document, Dumper=Plain, sort_keys=False, default_flow_style=None, width=110)
     return "".join(f"# {line}\n" for line in _remarks(facts)) + text
 
 
@@ -70,7 +75,7 @@ def _build_rows(facts: ArtifactFacts, files: Sequence[str], rows: ReadingRows) -
     target = _target(facts.tags)
     base = _base_row(facts, files, target, rows)
     made = [base]
-    for extra in _extras_with_runtime(facts):
+    for extra in _extras_with_runtime(facts) if base["runtime"]["kind"] != "cpu" else ():
         name = f"{base['id']}-{extra}"
         made.append({**base, "id": name, "extras": [extra], "libraries": "wheels", "cudnn": _cudnn(facts)})
     return [{key: value for key, value in row.items() if value not in ("", [], {}, None)} for row in made]
@@ -109,7 +114,7 @@ def _framework(facts: ArtifactFacts) -> str:
 
 
 def _runtime(facts: ArtifactFacts, rows: ReadingRows) -> str:
-    if facts.rocm:
+    if facts.is_rocm_build:
         return "rocm"
     if facts.is_cuda_build is not None:
         return "cuda" if facts.is_cuda_build else "cpu"
@@ -249,23 +254,15 @@ def _remarks(facts: Sequence[ArtifactFacts]) -> list[str]:
 
 def _doubts(facts: ArtifactFacts) -> list[str]:
     """What a person should look at, in words."""
-    has_code = any(library.code for library in facts.libraries)
-    found = [
-        (
-            has_code and not thorough(facts),
-            "its GPU code was seen in few samples: read it whole before trusting the lists",
-        ),
-        (
-            facts.is_cuda_build and not has_code,
-            f"no GPU code was seen; its build file says {' '.join(facts.declared)}",
-        ),
-        (
-            facts.is_cuda_build and not (facts.cudnn or _cudnn(facts)),
-            "nothing says which cuDNN it was built with",
-        ),
-        (
-            not _pythons(facts, (), _target(facts.tags)),
-            "its tags name no Python: see Requires-Python " + facts.requires_python,
-        ),
-    ]
-    return [words for doubtful, words in found if doubtful] + list(facts.notes)
+    found = list(facts.notes)
+    if main_library(facts) and not thorough(facts):
+        found.append("its GPU code was seen in few samples: read it whole before trusting the lists")
+    if facts.is_cuda_build and not main_library(facts):
+        found.append(f"no GPU code was seen; its build file says {' '.join(facts.declared)}")
+    if facts.is_cuda_build and not facts.cuda:
+        found.append("nothing says which CUDA it was built with")
+    if facts.is_cuda_build and not (facts.cudnn or _cudnn(facts)):
+        found.append("nothing says which cuDNN it was built with")
+    if not _pythons(facts, (), _target(facts.tags)):
+        found.append(f"its tags name no Python: see Requires-Python {facts.requires_python}")
+    return found

@@ -27,6 +27,8 @@ FIRST_SEGMENT = 64 << 20
 #: Segments of data up to this size are kept whole: patchelf puts moved strings into ones of their own.
 SMALL_SEGMENT = 16 << 20
 EXECUTABLE = 0x1
+#: Strings are read in blocks, which may end behind the table.
+BEHIND = 4096
 #: The most version needs that are followed, so that a broken chain ends.
 MOST_NEEDS = 10_000
 WEAK = 0x2
@@ -74,7 +76,7 @@ def hints(view: View) -> list[Extent]:
     wanted = [(s["p_offset"], s["p_filesz"]) for s in segments if s["p_type"] == "PT_DYNAMIC"]
     wanted += [(s["p_offset"], s["p_filesz"]) for s in loads if _small_data(s)]
     wanted += [(0, min(FIRST_SEGMENT, s["p_offset"] + s["p_filesz"])) for s in loads[:1]]
-    return [(int(offset), int(length)) for offset, length in wanted]
+    return [(int(offset), int(length) + BEHIND) for offset, length in wanted]
 
 
 def _small_data(segment: Any) -> bool:

@@ -31,6 +31,7 @@ class _Build:
     cudnn: str = ""
     rocm: str = ""
     is_cuda: bool | None = None
+    is_rocm: bool | None = None
     declared: tuple[str, ...] = ()
 
 
@@ -45,7 +46,7 @@ def inspect_wheel(
     wheel = Wheel(source)
     core = metadata(wheel)
     build = _build_facts(wheel, rows)
-    without_gpu = build.is_cuda is False and not build.rocm
+    without_gpu = build.is_cuda is False and not build.is_rocm
     libraries, notes = _libraries(wheel, replace(limits, sample=0) if without_gpu else limits)
     stated = tags(wheel)
     facts = ArtifactFacts(
@@ -64,6 +65,7 @@ def inspect_wheel(
         cudnn=build.cudnn,
         rocm=build.rocm,
         is_cuda_build=build.is_cuda,
+        is_rocm_build=build.is_rocm,
         declared=build.declared or _listed_architectures(wheel, rows, limits),
         gfx=_named_targets(wheel, rows),
         tag_glibc=tag_glibc((*stated, *file_tags(wheel.name)), rows),
@@ -106,15 +108,14 @@ def tag_glibc(stated: Iterable[str], rows: ReadingRows) -> str:
 
 def _build_facts(wheel: Wheel, rows: ReadingRows) -> _Build:
     build = _Build()
-    for member in wheel.members:
-        row = rows.build_file(member.name)
-        if row is not None:
-            _take(build, row, wheel.text(member.name))
+    for row in rows.build_files:
+        if row.member in wheel:
+            _take(build, row, wheel.text(row.member))
     return build
 
 
 def _take(build: _Build, row: BuildFile, text: str) -> None:
-    words = build_info.parse(text)
+    words = build_info.parse_header(text) if row.member.endswith(".h") else build_info.parse(text)
     build.words = {**words, **build.words}
 
     def first(names: Sequence[str]) -> str:
@@ -124,6 +125,8 @@ def _take(build: _Build, row: BuildFile, text: str) -> None:
     build.cudnn = build.cudnn or build_info.version(first(row.cudnn))
     build.rocm = build.rocm or first(row.rocm)
     build.declared = build.declared or build_info.architectures(first(row.architectures))
+    if build.rocm or (stated := first(row.is_rocm)):
+        build.is_rocm = bool(build.rocm) or stated == "True"
     if stated := first(row.is_cuda):
         build.is_cuda = stated == "True"
     elif row.cuda_none:

@@ -56,6 +56,8 @@ class Budget:
 EVERYTHING = Limits(whole=1 << 62, total=1 << 62, small=1 << 30)
 #: For a wheel on a server: a few megabytes.
 GLANCE = Limits(whole=2 << 20, start=6 << 20, end=1 << 20, sample=3 << 18, total=12 << 20, small=12, large=2)
+#: The same without GPU code: what its libraries need and bring.
+NEEDS = replace(GLANCE, sample=0)
 
 
 def read_whole(wheel: Wheel, member: Member) -> LibraryFacts:

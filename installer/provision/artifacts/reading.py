@@ -6,7 +6,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from fnmatch import fnmatchcase
 from functools import cache
 from importlib import resources
 from typing import Any
@@ -24,6 +23,7 @@ class BuildFile:
     cudnn: tuple[str, ...] = ()
     rocm: tuple[str, ...] = ()
     is_cuda: tuple[str, ...] = ()
+    is_rocm: tuple[str, ...] = ()
     architectures: tuple[str, ...] = ()
     cuda_none: str = ""
 
@@ -48,9 +48,6 @@ class ReadingRows:
     legacy_tags: Mapping[str, str]
     ptx_first_cuda: Mapping[str, str]
     runtime_signs: tuple[RuntimeSign, ...] = ()
-
-    def build_file(self, member: str) -> BuildFile | None:
-        return next((row for row in self.build_files if fnmatchcase(member, row.member)), None)
 
     def kernel_target(self, member: str) -> str:
         """The AMD target that a member's name states, or nothing."""
@@ -87,7 +84,7 @@ def packaged(name: str) -> dict[str, Any]:
     """A packaged knowledge file as plain values."""
     import yaml
 
-    text = resources.files("provision.knowledge").joinpath(name).read_text(encoding="utf-8")
+    text = resources.files("provision").joinpath("knowledge").joinpath(name).read_text(encoding="utf-8")
     document: dict[str, Any] = yaml.safe_load(text)
     return document
 
@@ -110,6 +107,6 @@ def _sign(row: dict[str, Any]) -> RuntimeSign:
 
 
 def _build_file(row: dict[str, Any]) -> BuildFile:
-    names = ("cuda", "cudnn", "rocm", "is-cuda", "architectures")
+    names = ("cuda", "cudnn", "rocm", "is-cuda", "is-rocm", "architectures")
     lists = {name.replace("-", "_"): tuple(row.get(name, ())) for name in names}
     return BuildFile(id=row["id"], member=row["member"], cuda_none=row.get("cuda-none", ""), **lists)

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from provision.pipeline.session import Session
+from provision.pipeline.session import Quiet, Session
 
 if TYPE_CHECKING:
+    from provision.applying.recovery import Recovered
     from provision.cli.progress import HumanReporter
     from provision.model.receipt import JobResult
 
@@ -43,6 +44,10 @@ def environment_option(function: F) -> F:
     )(function)
 
 
+def variant_option(function: F) -> F:
+    return click.option("--variant", metavar="NAME", help="This variant of the profile.")(function)
+
+
 def device_option(function: F) -> F:
     return click.option(
         "--device", metavar="DEVICE",
@@ -63,6 +68,32 @@ def complete_profiles(ctx: click.Context, param: click.Parameter, incomplete: st
 
 def profile_argument(required: bool = True) -> Callable[[F], F]:
     return click.argument("profile", required=required, shell_complete=complete_profiles)
+
+
+def reference_argument(function: F) -> F:
+    """A profile, or the path of an environment, or nothing."""
+    return click.argument("reference", required=False, shell_complete=complete_profiles)(function)
+
+
+def quick_session(quiet: bool) -> Session:
+    """A session whose reporter costs nothing to load; for verbs that answer at once."""
+    return Session() if quiet else Session(reporter=_Lines())
+
+
+class _Lines(Quiet):
+    """A Reporter of plain lines on stderr."""
+
+    def stage(self, title: str, text: str) -> None:
+        from provision.cli.rendering import pad, paint, say
+
+        say(f"  {paint(pad(title, 13), sys.stderr, fg='green')}{text}", err=True)
+
+
+def recovered_json(recovered: Recovered | None) -> dict[str, Any] | None:
+    """What recovery did before the verb did its own work, for `--json`."""
+    if recovered is None:
+        return None
+    return {"what": recovered.what, "verb": recovered.verb, "generation": recovered.generation}
 
 
 def make_session(

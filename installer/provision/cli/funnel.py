@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+import signal
 import sys
 from collections.abc import Sequence
 
@@ -15,8 +17,9 @@ BUG = 70
 
 
 def run(arguments: Sequence[str]) -> int:
-    """Run the command line; never raises."""
+    """Run the command line; never raises. SIGTERM and SIGHUP undo and end it as Ctrl-C does."""
     as_json = "--json" in _own(arguments)
+    _listen()
     try:
         from provision.cli.group import command
 
@@ -29,6 +32,8 @@ def run(arguments: Sequence[str]) -> int:
         return 2
     except click.ClickException as error:
         return _report((_usage(error),), 2, as_json)
+    except Terminated as error:
+        return _report((_interrupted(),), 128 + error.number, as_json)
     except (KeyboardInterrupt, click.Abort):
         return _report((_interrupted(),), INTERRUPTED, as_json)
     except BrokenPipeError:
@@ -36,6 +41,28 @@ def run(arguments: Sequence[str]) -> int:
         return 0
     except Exception as error:
         return _report((_bug(error),), BUG, as_json)
+
+
+class Terminated(KeyboardInterrupt):
+    """Somebody asked the process to end (SIGTERM, SIGHUP)."""
+
+    def __init__(self, number: int) -> None:
+        self.number = number
+        super().__init__(number)
+
+
+def _listen() -> None:
+    """Without a handler the process would end at once, and only the next run would undo."""
+    for name in ("SIGTERM", "SIGHUP"):
+        number = getattr(signal, name, None)
+        # One who started it with the signal ignored (nohup) wants that.
+        if number is not None and signal.getsignal(number) is signal.SIG_DFL:
+            with contextlib.suppress(ValueError):  # Not the main thread.
+                signal.signal(number, _terminate)
+
+
+def _terminate(number: int, frame: object) -> None:
+    raise Terminated(number)
 
 
 def _own(arguments: Sequence[str]) -> Sequence[str]:

@@ -13,11 +13,23 @@ VERBS = {
     "lock": "Pin the stack: every file with its hash, for each target and Python.",
     "verify": "Prove an environment again: its smoke jobs train on the device.",
     "status": "Say whether the environment still is what was proven.",
+    "history": "List the generations of an environment.",
+    "rollback": "Go back to an earlier generation, at once.",
+    "gc": "Remove generations that nothing needs.",
+    "recover": "Make whole what an interrupted run left.",
     "run": "Run a command inside the environment.",
     "detect": "Show this machine: hardware, drivers, Pythons, each with where it was read.",
     "profiles": "List the profiles that come with provision.",
+    "lint": "Check files before anything runs: profiles, requirements, environment.yml, pyproject, pip.conf.",
+    "why": "Say why the stack is what it is, and what was rejected by which rule.",
+    "why-not": "Say why something does not fit a profile, and the ways out.",
+    "knowledge": "List, show and search the facts that decisions rest on, each with its source.",
     "completion": "Print the completion script of a shell.",
 }
+
+
+#: Verbs of two words: the first is a verb of its own, whose arguments are profiles.
+PAIRS = {"lock diff": "lock_diff"}
 
 
 class Verbs(click.Group):
@@ -29,7 +41,7 @@ class Verbs(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in VERBS:
             return None
-        command: click.Command = import_module(f"provision.cli.verb_{cmd_name}").command
+        command: click.Command = import_module(f"provision.cli.verb_{cmd_name.replace('-', '_')}").command
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
@@ -39,6 +51,10 @@ class Verbs(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
+        words = " ".join(args[:2])
+        if words in PAIRS:
+            pair: click.Command = import_module(f"provision.cli.verb_{PAIRS[words]}").command
+            return words, pair, args[2:]
         if args and args[0] not in VERBS and not args[0].startswith("-"):
             ctx.fail(_no_verb(args[0]))
         return super().resolve_command(ctx, args)

@@ -11,9 +11,9 @@ from typing import Any, TextIO
 
 import click
 
-from provision.model.finding import Finding
+from provision.model.finding import Evidence, Finding, Remedy
 
-_COLOURS = {"error": "red", "warning": "yellow", "note": "cyan"}
+COLOURS = {"error": "red", "warning": "yellow", "note": "cyan"}
 LABEL = 13
 
 
@@ -45,22 +45,39 @@ def print_findings(findings: Iterable[Finding], err: bool = True) -> None:
 
 def finding_lines(finding: Finding, stream: TextIO) -> list[str]:
     """The fact first, then its evidence, then the ways out."""
-    head = paint(finding.severity, stream, fg=_COLOURS[finding.severity], bold=True)
+    head = paint(finding.severity, stream, fg=COLOURS[finding.severity], bold=True)
     lines = [f"{head}: {finding.summary}  {paint(f'[{finding.code}]', stream, dim=True)}"]
+    snippet, evidence, remedies = _without_snippet(finding)
+    lines += [f"  {line}" for line in snippet.splitlines()]
     lines += [f"    {line}" for line in finding.detail.splitlines()]
-    for number, evidence in enumerate(finding.evidence[:4]):
-        text = f"{evidence.source}: {evidence.text}" if evidence.text else evidence.source
-        lines += _block("evidence" if number == 0 else "", text)
-    for number, remedy in enumerate(finding.remedies):
-        label = ("try" if len(finding.remedies) == 1 else "ways out") if number == 0 else ""
-        count = "" if len(finding.remedies) == 1 else f"{number + 1}  "
+    for number, one in enumerate(evidence[:4]):
+        text = f"{one.source}: {one.text}" if one.text else one.source
+        lines += block("evidence" if number == 0 else "", text)
+    return [*lines, *way_lines(remedies, stream)]
+
+
+def way_lines(remedies: Sequence[Remedy], stream: TextIO) -> list[str]:
+    """The ways out, numbered if there are several, each with its command below it."""
+    lines: list[str] = []
+    for number, remedy in enumerate(remedies):
+        label = ("try" if len(remedies) == 1 else "ways out") if number == 0 else ""
+        count = "" if len(remedies) == 1 else f"{number + 1}  "
         lines.append(_labelled(label, f"{count}{remedy.text}"))
         if remedy.command:
             lines.append(_labelled("", f"{' ' * len(count)}{paint(remedy.command, stream, bold=True)}"))
     return lines
 
 
-def _block(label: str, text: str) -> list[str]:
+def _without_snippet(finding: Finding) -> tuple[str, tuple[Evidence, ...], tuple[Remedy, ...]]:
+    """The lines of a file that a finding is about, and what else it says: a hint beside the carets is not repeated."""
+    evidence, remedies = finding.evidence, finding.remedies
+    if not evidence or not finding.summary.startswith(f"{evidence[0].source}:"):
+        return "", evidence, remedies
+    snippet = evidence[0].text
+    return snippet, evidence[1:], tuple(r for r in remedies if r.command or r.text not in snippet)
+
+
+def block(label: str, text: str) -> list[str]:
     """A labelled text of several lines, all of them under its first one."""
     first, *rest = text.splitlines() or [""]
     return [_labelled(label, first), *(_labelled("", line) for line in rest)]

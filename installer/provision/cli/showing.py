@@ -12,11 +12,12 @@ from provision.model.receipt import JobResult
 from provision.model.state import EnvState, Layout
 
 if TYPE_CHECKING:
-    from provision.applying import Outcome
+    from provision.applying.engine import Outcome
     from provision.model.lock import Lock
     from provision.model.plan import Plan
     from provision.pipeline.environments import Prepared
 
+FRAMEWORKS = ("torch", "tensorflow")
 _AXES = ("torch", "tensorflow", "cuda", "cudnn", "rocm", "directml", "cann", "xpu")
 
 
@@ -57,9 +58,7 @@ def _show_stack(lock: Lock) -> None:
     if chosen:
         say(row("stack", "   ".join(_choice(c.axis, c.value) for c in chosen)))
         levels = [
-            f"{c.axis}: {_CONFIDENCE[c.confidence]} ({c.because})"
-            for c in chosen
-            if c.axis in lock.frameworks
+            f"{c.axis}: {CONFIDENCE[c.confidence]} ({c.because})" for c in chosen if c.axis in lock.frameworks
         ]
         say(row("confidence", " · ".join(levels)))
     needs = [f"{n.what} {n.value}" for n in lock.needs]
@@ -67,7 +66,7 @@ def _show_stack(lock: Lock) -> None:
         say(row("needs", "   ".join(needs)))
 
 
-_CONFIDENCE = {
+CONFIDENCE = {
     "tested": "tested by its maker",
     "compatible": "compatible",
     "reported": "reported to work",
@@ -76,7 +75,7 @@ _CONFIDENCE = {
 
 
 def _choice(axis: str, value: str) -> str:
-    return value.replace("==", " ") if axis in ("torch", "tensorflow") else f"{axis} {value}".strip()
+    return value.replace("==", " ") if axis in FRAMEWORKS else f"{axis} {value}".strip()
 
 
 def _step_lines(plan: Plan) -> list[str]:

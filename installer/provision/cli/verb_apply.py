@@ -18,7 +18,7 @@ from provision.cli.common import (
 from provision.model.finding import BlockedError, ProvisionError
 
 if TYPE_CHECKING:
-    from provision.applying import Outcome
+    from provision.applying.engine import Outcome
     from provision.pipeline.environments import Options, Prepared
 
 
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 @click.option(
     "--python", metavar="VERSION|PATH", help="Take this Python (3.10, or the path of an interpreter)."
 )
+@click.option("--variant", metavar="NAME", help="Take this variant of the profile, not the first that fits.")
 @click.option("--locked", is_flag=True, help="Do not make or change a lock; fail if it is missing or stale.")
 @click.option("--dry-run", is_flag=True, help="The same as `provision plan`.")
 @click.option("-y", "--yes", is_flag=True, help="Do not ask before an existing environment is changed.")
@@ -52,9 +53,9 @@ def command(
             plan_command, profile=profile, as_json=as_json, quiet=quiet, exit_code=False, **kept
         )
         return result
-    if not (chosen["reinstall"] or chosen["python"] or chosen["machine_file"]) and _quick(
-        profile, chosen, as_json, quiet
-    ):
+    if not (
+        chosen["reinstall"] or chosen["python"] or chosen["variant"] or chosen["machine_file"]
+    ) and _quick(profile, chosen, as_json, quiet):
         return 0
     return _apply(profile, chosen, as_json, quiet)
 
@@ -101,7 +102,7 @@ def _apply(profile: str, chosen: dict[str, Any], as_json: bool, quiet: bool) -> 
     )
     options = Options(
         environment=chosen["environment"], device=chosen["device"], python=chosen["python"],
-        locked=chosen["locked"], yes=chosen["yes"], reinstall=chosen["reinstall"],
+        variant=chosen["variant"], locked=chosen["locked"], yes=chosen["yes"], reinstall=chosen["reinstall"],
     )  # fmt: skip
     try:
         prepared, outcome = run_apply(profile, session, options)
@@ -127,6 +128,7 @@ def _print_json(prepared: Prepared, outcome: Outcome, options: Options) -> None:
         {
             "outcome": outcome.outcome,
             "profile": prepared.lock.profile,
+            "variant": prepared.source.variant,
             "target": prepared.lock.target,
             "python": prepared.lock.python,
             "environment": prepared.plan.environment,

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import click
 
+from provision.cli.common import json_option
+from provision.cli.rendering import print_json
+
 _HOW = {
     "bash": 'eval "$(provision completion bash)"        in ~/.bashrc',
     "zsh": 'eval "$(provision completion zsh)"         in ~/.zshrc',
@@ -13,7 +16,8 @@ _HOW = {
 
 @click.command("completion", short_help="Print the completion script of a shell.")
 @click.argument("shell", type=click.Choice(sorted(_HOW)))
-def command(shell: str) -> int:
+@json_option
+def command(shell: str, as_json: bool) -> int:
     """Print the completion script of SHELL.
 
     \b
@@ -27,5 +31,9 @@ def command(shell: str) -> int:
 
     cls = get_completion_class(shell)
     assert cls is not None
-    click.echo(cls(group, {}, "provision", "_PROVISION_COMPLETE").source())
+    script = cls(group, {}, "provision", "_PROVISION_COMPLETE").source()
+    if as_json:
+        print_json({"shell": shell, "script": script, "findings": []})
+    else:
+        click.echo(script)
     return 0

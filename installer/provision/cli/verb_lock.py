@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from provision.cli.common import complete_profiles, json_option, quiet_option
-from provision.model.finding import Finding, LockError, ProvisionError, UnsatisfiableError, UsageError
+from provision.model.finding import Finding, LockError, Remedy, UnsatisfiableError, UsageError
 
 if TYPE_CHECKING:
-    from provision.pipeline.locks import Locked
+    from provision.pipeline.locks import Locked, Upgrade
     from provision.pipeline.profiles import Source
     from provision.pipeline.session import Session
+
+
+#: What `--upgrade` without a name means.
+EVERYTHING = "*"
+_FOLDER = click.Path(file_okay=False, path_type=Path)
 
 
 @click.command("lock", short_help="Pin the stack: every file with its hash, for each target and Python.")
@@ -21,33 +27,77 @@ if TYPE_CHECKING:
 @click.option(
     "--check", is_flag=True, help="Only say whether the locks match their profiles (exit 4 if not)."
 )
-@click.option("--upgrade", is_flag=True, help="Take the newest versions, not those of the former lock.")
+@click.option(
+    "--upgrade", multiple=True, is_flag=False, flag_value=EVERYTHING, metavar="[NAME]",
+    help="Take the newest version of this package (or, without a name, of all), not that of the former lock.",
+)  # fmt: skip
 @click.option(
     "--target", "targets", multiple=True, help="Only this target (linux-x86_64, windows-x86_64, ...)."
 )
 @click.option("--python", "pythons", multiple=True, help="Only this Python (3.10).")
 @click.option("--offline", is_flag=True, help="Use caches only, no network.")
+@click.option(
+    "--catalog", "replay", type=_FOLDER, metavar="DIR",
+    help="Take what this recorded catalogue holds from it, and only the rest from the indexes.",
+)  # fmt: skip
+@click.option(
+    "--record",
+    type=_FOLDER,
+    metavar="DIR",
+    help="Add the index pages and metadata that are used to a catalogue.",
+)
 @json_option
 @quiet_option
 def command(
     profiles: tuple[str, ...], every: bool, check: bool, as_json: bool, quiet: bool, **chosen: Any
 ) -> int:
-    """Lock PROFILES: one file for each target and Python, beside the profile in locks/, to be committed."""
+    """Lock PROFILES: one file for each variant, target and Python, beside the profile in locks/, to be committed.
+
+    Versions of a former lock stay as long as they fit.
+
+    \b
+        provision lock profiles/team.yaml
+        provision lock --all --upgrade numpy
+        provision lock --all --check                 in CI
+        provision lock diff HEAD:profiles/locks profiles/locks
+    """
     from provision.cli.common import make_session
-    from provision.pipeline.profiles import read
+    from provision.pipeline.profiles import read, variants_of
+    from provision.pipeline.relocking import jobs_of, relock
 
     session = make_session(quiet=quiet, as_json=as_json, offline=chosen["offline"])
-    references = _references(profiles, every, session)
-    sources = [read(reference, session.folder) for reference in references]
+    session.replay, session.record = _absolute(chosen["replay"]), _absolute(chosen["record"])
+    names, more = _upgraded(chosen["upgrade"], session)
+    references = _references((*profiles, *more), every, session)
+    sources = [v for reference in references for v in variants_of(read(reference, session.folder))]
     if check:
         return _check(sources, session, as_json, quiet)
-    done = [locked for source in sources for locked in _lock(source, session, chosen)]
-    return _report(done, as_json, quiet)
+    jobs, failed = jobs_of(sources, session, chosen["targets"], chosen["pythons"])
+    if not jobs and not failed:
+        raise UsageError(_nothing(chosen))
+    done = relock(jobs, session, names, lambda locked: _tell(locked, session))
+    return _report([*failed, *done], as_json, quiet)
+
+
+def _upgraded(values: tuple[str, ...], session: Session) -> tuple[Upgrade, tuple[str, ...]]:
+    """What `--upgrade` lets go. A profile behind a bare `--upgrade` is a profile, not the name of a package."""
+    from packaging.utils import canonicalize_name
+
+    from provision.pipeline.locks import Upgrade
+    from provision.pipeline.profiles import is_profile
+
+    profiles = tuple(v for v in values if v != EVERYTHING and is_profile(v, session.folder))
+    names = frozenset(canonicalize_name(v) for v in values if v != EVERYTHING and v not in profiles)
+    return Upgrade(everything=EVERYTHING in values or bool(profiles), names=names), profiles
+
+
+def _absolute(folder: Path | None) -> Path | None:
+    return folder.absolute() if folder else None
 
 
 def _references(profiles: tuple[str, ...], every: bool, session: Session) -> list[str]:
     if every:
-        return [str(p) for p in sorted((session.folder / "profiles").glob("*.yaml"))]
+        return [str(Path("profiles") / p.name) for p in sorted((session.folder / "profiles").glob("*.yaml"))]
     if not profiles:
         raise UsageError(
             Finding("usage", "error", "Name a profile, or --all for every profile in profiles/.")
@@ -55,76 +105,84 @@ def _references(profiles: tuple[str, ...], every: bool, session: Session) -> lis
     return list(profiles)
 
 
-def _lock(source: Source, session: Session, chosen: dict[str, Any]) -> list[Locked]:
-    from provision.pipeline.locks import combinations, lock_pair
-
-    pairs = combinations(source.profile, session, chosen["targets"])
-    wanted = [pair for pair in pairs if not chosen["pythons"] or pair[1] in chosen["pythons"]]
-    return [lock_pair(source, session, target, python, chosen["upgrade"]) for target, python in wanted]
+def _nothing(chosen: dict[str, Any]) -> Finding:
+    asked = " and ".join(filter(None, (", ".join(chosen["targets"]), ", ".join(chosen["pythons"]))))
+    return Finding(
+        "nothing-to-lock", "error", f"There is nothing to lock for {asked or 'these profiles'}.",
+        detail="The profile admits no such Python, or its frameworks have no wheels for it.",
+        remedies=(Remedy("See why.", "provision why PROFILE python"),),
+    )  # fmt: skip
 
 
 def _check(sources: list[Source], session: Session, as_json: bool, quiet: bool) -> int:
-    from provision.cli.rendering import print_json, say
-    from provision.pipeline.locks import check_profile
+    from provision.cli.rendering import print_findings, print_json, say
+    from provision.pipeline.relocking import check
 
-    findings = [finding for source in sources for finding in check_profile(source, session)]
-    if findings:
+    findings = check(sources, session)
+    if any(finding.severity == "error" for finding in findings):
         raise LockError(findings)
     if as_json:
-        print_json({"outcome": "matching", "profiles": [s.profile.name for s in sources], "findings": []})
-    elif not quiet:
+        shown = [finding.to_json() for finding in findings]
+        print_json({"outcome": "matching", "profiles": [s.profile.name for s in sources], "findings": shown})
+        return 0
+    print_findings(findings)
+    if not quiet:
         say(f"{len(sources)} {'profile matches its' if len(sources) == 1 else 'profiles match their'} locks.")
     return 0
+
+
+def _tell(locked: Locked, session: Session) -> None:
+    """One line of progress for each finished lock."""
+    packages = f": {len(locked.lock.packages)} packages, {locked.status}" if locked.lock else ""
+    session.reporter.stage("Locked" if locked.lock else "Failed", f"{_title(locked)}{packages}")
+
+
+def _title(locked: Locked) -> str:
+    python = f"Python {locked.python}" if locked.python else ""
+    return " · ".join(filter(None, (locked.profile, locked.variant, locked.target, python)))
 
 
 def _report(done: list[Locked], as_json: bool, quiet: bool) -> int:
     from provision.cli.rendering import print_json
 
     failed = [locked for locked in done if locked.status == "failed"]
+    findings = list(dict.fromkeys(f for locked in failed for f in locked.findings))
     if as_json:
-        print_json(
-            {
-                "locks": [_as_json(d) for d in done],
-                "findings": [f.to_json() for d in failed for f in d.findings],
-            }
-        )
+        print_json({"locks": [_as_json(d) for d in done], "findings": [f.to_json() for f in findings]})
         return UnsatisfiableError.exit_code if failed else 0
     if not quiet:
         _show(done)
     if failed:
-        raise _error([f for locked in failed for f in locked.findings])
+        raise UnsatisfiableError(findings)
     return 0
 
 
-def _error(findings: list[Finding]) -> ProvisionError:
-    return UnsatisfiableError(findings)
-
-
 def _as_json(locked: Locked) -> dict[str, Any]:
+    from provision.cli.verb_lock_diff import as_document
+    from provision.locking.diffing import diff
+
+    changed = locked.lock is not None and locked.status == "written"
     return {
         "profile": locked.profile,
+        "variant": locked.variant,
         "target": locked.target,
         "python": locked.python,
         "status": locked.status,
         "path": str(locked.path),
         "packages": len(locked.lock.packages) if locked.lock else None,
+        "changes": as_document(diff(locked.before, locked.lock)) if changed else None,
     }
 
 
 def _show(done: list[Locked]) -> None:
-    from provision.cli.rendering import say, table
+    """What changed, as a review reads it; then how many locks there are, or where the only one is."""
+    from provision.cli.rendering import say
     from provision.cli.showing import shown
+    from provision.cli.verb_lock_diff import show
+    from provision.locking.diffing import diff
 
-    rows = [
-        (
-            d.status,
-            d.profile,
-            d.target,
-            f"Python {d.python}",
-            f"{len(d.lock.packages)} packages" if d.lock else "",
-            shown(d.path),
-        )
-        for d in done
-    ]
-    for line in table(rows):
-        say(line)
+    show([diff(d.before, d.lock) for d in done if d.lock is not None and d.status == "written"])
+    counts = {word: sum(d.status == word for d in done) for word in ("written", "unchanged", "failed")}
+    told = ", ".join(f"{count} {word}" for word, count in counts.items() if count)
+    where = f": {shown(done[0].path)}" if len(done) == 1 and done[0].lock else ""
+    say(f"{len(done)} locks: {told}" if len(done) > 1 else f"1 lock {done[0].status}{where}")

@@ -23,6 +23,7 @@ from provision.cli.common import (
 @click.option(
     "--python", metavar="VERSION|PATH", help="Take this Python (3.10, or the path of an interpreter)."
 )
+@click.option("--variant", metavar="NAME", help="Take this variant of the profile, not the first that fits.")
 @click.option("--locked", is_flag=True, help="Do not make or change a lock; fail if it is missing or stale.")
 @click.option("--reinstall", is_flag=True, help="Plan a new generation even if nothing has changed.")
 @click.option("--exit-code", is_flag=True, help="Exit 2 if there is something to do.")
@@ -45,7 +46,11 @@ def command(profile: str, as_json: bool, quiet: bool, exit_code: bool, **chosen:
     if as_json:
         from provision.documents import to_json
 
-        print_json({**to_json(prepared.plan), "findings": [f.to_json() for f in prepared.plan.blockers]})
+        document = {**to_json(prepared.plan), "variant": prepared.source.variant}
+        document["skipped"] = to_json(
+            [{"variant": s.variant, "findings": s.because} for s in prepared.skipped]
+        )
+        print_json({**document, "findings": [f.to_json() for f in prepared.plan.blockers]})
     elif not quiet:
         from provision.cli.showing import show_plan
 

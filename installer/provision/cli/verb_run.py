@@ -5,10 +5,11 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
+import sys
 
 import click
 
-from provision.cli.common import environment_option
+from provision.cli.common import environment_option, json_option
 from provision.model.finding import Finding, Remedy, UsageError
 
 
@@ -17,10 +18,13 @@ from provision.model.finding import Finding, Remedy, UsageError
     context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False},
 )  # fmt: skip
 @environment_option
+@json_option
 @click.argument("words", nargs=-1, type=click.UNPROCESSED, metavar="[PROFILE] -- COMMAND [ARGUMENTS]...")
-@click.pass_context
-def command(ctx: click.Context, words: tuple[str, ...], environment: str | None) -> int:
-    """Run COMMAND with the environment first on PATH and the profile's variables set. Its exit code is this one's."""
+def command(words: tuple[str, ...], environment: str | None, as_json: bool) -> int:
+    """Run COMMAND with the environment first on PATH and the profile's variables set. Its exit code is this one's.
+
+    With --json the command's own output goes to stderr, and one document says how it ended.
+    """
     from provision.pipeline.environments import command_environment, current_state
     from provision.pipeline.session import Session
 
@@ -34,15 +38,23 @@ def command(ctx: click.Context, words: tuple[str, ...], environment: str | None)
                 "no-such-command", "error", f"{arguments[0]} is neither in {state.environment} nor on PATH."
             )
         )
+    if as_json:
+        return _reported([program, *arguments[1:]], variables, state.environment)
     if os.name != "nt":
         os.execve(program, list(arguments), variables)  # noqa: S606
     return subprocess.run([program, *arguments[1:]], env=variables, check=False).returncode
 
 
+def _reported(words: list[str], variables: dict[str, str], environment: str) -> int:
+    from provision.cli.rendering import print_json
+
+    code = subprocess.run(words, env=variables, check=False, stdout=sys.stderr).returncode
+    print_json({"command": words, "environment": environment, "exit_code": code, "findings": []})
+    return code
+
+
 def _split(words: tuple[str, ...]) -> tuple[str | None, list[str]]:
     """`[PROFILE] -- CMD ...`; click has eaten the `--` if nothing stood before it."""
-    import sys
-
     raw = sys.argv[1:]
     arguments = raw[raw.index("--") + 1 :] if "--" in raw else []
     if not arguments:

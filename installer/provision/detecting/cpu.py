@@ -63,7 +63,7 @@ def _warnings(arch: str, seen: Sighting) -> list[Sighting]:
             found(
                 "cpu-no-avx",
                 "warning",
-                f"This processor has no AVX: {seen.facts.get('cpu') or 'name not told'}.",
+                f"This processor has no AVX: {seen.facts.get('cpu') or 'name not told'}",
                 detail="Code built with AVX ends here with 'Illegal instruction'; the public wheels of "
                 "TensorFlow are built so.",
                 evidence=[(seen.evidence["cpu_flags"], "no avx among " + " ".join(flags))],

@@ -154,11 +154,12 @@ def _guess(data: bytes) -> str:
 def several(findings: Iterable[Finding], origin: str, limit: int = 50) -> tuple[Finding, ...]:
     """At most `limit` findings, each once: those in `origin` first, in each file from top to bottom."""
     once = list(dict.fromkeys(findings))
-    files = list(dict.fromkeys([origin, *(_place(f)[0] for f in once)]))
-    return tuple(sorted(once, key=lambda f: (files.index(_place(f)[0]), _place(f)[1:])))[:limit]
+    files = list(dict.fromkeys([origin, *(placed(f)[0] for f in once)]))
+    return tuple(sorted(once, key=lambda f: (files.index(placed(f)[0]), placed(f)[1:])))[:limit]
 
 
-def _place(finding: Finding) -> tuple[str, int, int]:
+def placed(finding: Finding) -> tuple[str, int, int]:
+    """The file, line and column that a finding is about; 0 and 0 for the file as a whole."""
     origin, _, rest = finding.evidence[0].source.rpartition(":") if finding.evidence else ("", "", "")
     origin, _, line = origin.rpartition(":")
     return (origin, int(line), int(rest)) if line.isdigit() and rest.isdigit() else (origin, 0, 0)

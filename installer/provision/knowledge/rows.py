@@ -27,7 +27,9 @@ Supplier = Literal["system", "wheels", "bundled", "none"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Row:
-    """What every row has. `origin` is the file it stands in; `verified_on` a date, ISO 8601."""
+    """What every row has. `origin` is the file it stands in; `verified_on` a date, ISO 8601; `cases` are the
+    recorded real-world reports that the row answers.
+    """
 
     __pydantic_config__ = YAML_CONFIG
     id: str
@@ -36,6 +38,7 @@ class Row:
     verified_on: str
     origin: str = ""
     note: str = ""
+    cases: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -223,8 +226,8 @@ class RuntimeRow(Row):
     `driver` is what the maker packs with this version, `driver_floor` the lowest that can run it (CUDA 11
     and later: minor-version compatibility); `driver_lines` are the driver versions that the maker names for
     it. `capabilities` is a specifier set for NVIDIA compute capability, `hardware` the cards otherwise.
-    `updates` are driver maps of later updates of the version, `requires` Python packages, `scripts` what
-    must be sourced before use.
+    `updates` are driver maps of later updates of the version, `requires` Python requirements of its own
+    (PEP 508), `needs` what the system must have, `scripts` what must be sourced before use.
     """
 
     kind: RuntimeKind
@@ -236,7 +239,8 @@ class RuntimeRow(Row):
     capabilities: str = ""
     hardware: tuple[str, ...] = ()
     pythons: tuple[str, ...] = ()
-    requires: dict[str, str] = field(default_factory=dict)
+    requires: tuple[str, ...] = ()
+    needs: dict[str, str] = field(default_factory=dict)
     updates: dict[str, dict[str, str]] = field(default_factory=dict)
     scripts: tuple[str, ...] = ()
     targets: tuple[str, ...] = ()
@@ -327,7 +331,6 @@ class RuleRow(Row):
     require: tuple[str, ...] = ()
     prefer: dict[str, Any] = field(default_factory=dict)
     environment: dict[str, str] = field(default_factory=dict)
-    cases: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

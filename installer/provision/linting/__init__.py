@@ -11,11 +11,11 @@ from provision.documents.source import several
 from provision.knowledge import Knowledge
 from provision.linting import packages, sources
 from provision.linting.nouns import Document, Scope
-from provision.linting.reading import read_documents
+from provision.linting.reading import is_profile, read_documents
 from provision.linting.requirements import Read
 from provision.model.finding import Finding
 
-__all__ = ["RULES", "Document", "lint"]
+__all__ = ["RULES", "Document", "is_profile", "lint"]
 
 Rule = Callable[[Scope, Knowledge], Iterator[Finding]]
 RULES: tuple[Rule, ...] = (

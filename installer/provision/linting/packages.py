@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 from itertools import combinations
 
 from packaging.specifiers import SpecifierSet
-from packaging.version import InvalidVersion, Version
 
 from provision.knowledge import Build, BuildRow, FamilyRow, Knowledge, NameRow, PatchRow
-from provision.knowledge.versions import holds_any
+from provision.knowledge.versions import holds_any, lies_within, overlap
 from provision.linting.nouns import Scope, Wanted, canonical
 from provision.linting.places import in_words, targets_of
 from provision.model.finding import Finding, Severity
@@ -116,7 +115,7 @@ def _python_meets(wanted: str, asked: str) -> bool:
 def _is_met(constraint: str, wanted: dict[str, list[Wanted]]) -> bool:
     """True if some requirement of the file keeps the package within the constraint."""
     name, bound = _split(constraint)
-    return any(_lies_within(one.specifiers, bound) for one in wanted.get(name, ()))
+    return any(lies_within(one.specifiers, bound) for one in wanted.get(name, ()))
 
 
 def _split(requirement: str) -> tuple[str, SpecifierSet]:
@@ -272,30 +271,3 @@ def frameworks(knowledge: Knowledge) -> list[str]:
 def distributions(knowledge: Knowledge) -> set[str]:
     """Every distribution that carries a framework."""
     return {canonical(name) for row in knowledge.rows(BuildRow) for name in row.distributions}
-
-
-# --- sets of versions
-
-
-def overlap(sets: list[SpecifierSet]) -> bool:
-    """True if some version may lie in all of the sets: their bounds and the versions just above are tried."""
-    return any(all(one.contains(v, prereleases=True) for one in sets) for v in _candidates(sets))
-
-
-def _lies_within(inner: SpecifierSet, outer: SpecifierSet) -> bool:
-    """True if no version that is tried lies in `inner` and outside of `outer`."""
-    tried = (v for v in _candidates([inner, outer]) if inner.contains(v, prereleases=True))
-    return all(outer.contains(v, prereleases=True) for v in tried)
-
-
-def _candidates(sets: Iterable[SpecifierSet]) -> Iterator[str]:
-    yield "0"
-    yield "99999"
-    for spec in (spec for one in sets for spec in one):
-        text = spec.version.removesuffix(".*")
-        yield text
-        try:
-            release = Version(text).release
-        except InvalidVersion:
-            continue
-        yield ".".join(str(part) for part in (*release, *[0] * (3 - len(release)), 1))

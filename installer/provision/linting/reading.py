@@ -54,6 +54,21 @@ def _read(document: Document, reading: Reading, read: Read | None) -> None:
         reading.findings += lines.findings
 
 
+def is_profile(document: Document) -> bool:
+    """Whether a file is read as a profile (then `loading` has a word to say on it, too)."""
+    if PurePath(document.origin).suffix not in (".yml", ".yaml") or "condarc" in document.origin:
+        return False
+    try:
+        root, _ = compose_yaml(decode(document.text, document.origin, LIMIT, UsageError), UsageError)
+    except ProvisionError:
+        return False
+    return isinstance(root, Table) and _is_profile(root)
+
+
+def _is_profile(root: Table) -> bool:
+    return any(sign in root.entries for sign in SIGNS) or "dependencies" not in root.entries
+
+
 def _yaml(source: Source, reading: Reading, is_condarc: bool) -> None:
     root, findings = compose_yaml(source, UsageError)
     reading.findings += findings
@@ -63,7 +78,7 @@ def _yaml(source: Source, reading: Reading, is_condarc: bool) -> None:
         )
     if is_condarc:
         reading.everywhere += read_condarc(root)
-    elif any(sign in root.entries for sign in SIGNS) or "dependencies" not in root.entries:
+    elif _is_profile(root):
         reading.scopes.append(read_profile(root))
     else:
         scope, more = read_environment(root)

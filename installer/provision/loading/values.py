@@ -218,6 +218,7 @@ CHECKS: Checks = {
     (Hardware, "compute_capability"): exact_specifier,
     (Hardware, "architecture"): single_line,
     (Hardware, "driver"): floor_specifier,
+    (Hardware, "libc"): floor_specifier,
     (Framework, "version"): version_specifier,
     (Framework, "package"): package_name,
     (Framework, "extras"): package_name,

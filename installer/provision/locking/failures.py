@@ -34,7 +34,9 @@ _URL = re.compile(r"Failed to fetch: `?(?P<url>\S+?)`?$", re.M)
 def closure_findings(
     failure: CatalogFailure, request: ClosureRequest, catalog: Catalog, names: LookAlikes
 ) -> tuple[Finding, ...]:
-    """At least one finding; the resolver's own text is always kept as evidence."""
+    """At least one finding; the resolver's own text is kept as evidence where it says most."""
+    if failure.findings:
+        return failure.findings
     text = _one_line(failure.text)
     if failure.unreachable:
         return (_unreachable(failure, request),)

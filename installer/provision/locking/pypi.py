@@ -9,11 +9,11 @@ from packaging.utils import canonicalize_name
 
 from provision.locking.failures import LookAlikes, closure_findings
 from provision.locking.tags import glibc_floor, rank
-from provision.model.finding import Finding, Remedy, UnsatisfiableError
+from provision.model.finding import Evidence, Finding, Remedy, UnsatisfiableError
 from provision.model.lock import PYPI, Artifact, Digests, Lock
 from provision.model.profile import Index, Profile
 from provision.model.stack import Need, Stack
-from provision.ports import Catalog, CatalogFailure, ClosedPackage, ClosureRequest
+from provision.ports import Catalog, CatalogFailure, ClosedPackage, ClosureRequest, ListedFile
 
 
 def lock(
@@ -60,13 +60,13 @@ def _imports(profile: Profile) -> tuple[str, ...]:
     return tuple(canonicalize_name(Requirement(text).name) for text in profile.packages)
 
 
-def _request(stack: Stack, profile: Profile, keep: Lock | None, extra: Sequence[str] = ()) -> ClosureRequest:
+def _request(stack: Stack, profile: Profile, keep: Lock | None) -> ClosureRequest:
     by_kind = {
         kind: tuple(p.requirement for p in stack.patches if p.kind == kind)
         for kind in ("constraint", "override", "add")
     }
     return ClosureRequest(
-        requirements=(*stack.requirements, *by_kind["add"], *extra),
+        requirements=(*stack.requirements, *by_kind["add"]),
         constraints=by_kind["constraint"],
         overrides=by_kind["override"],
         python=stack.python,
@@ -80,13 +80,7 @@ def _request(stack: Stack, profile: Profile, keep: Lock | None, extra: Sequence[
 def _close(
     stack: Stack, profile: Profile, catalog: Catalog, keep: Lock | None, names: LookAlikes
 ) -> tuple[ClosedPackage, ...]:
-    """The closure, asked again with every index-bound package named, so that none slips in from the default index."""
-    request = _request(stack, profile, keep)
-    closure = _ask(request, catalog, names)
-    bound = {canonicalize_name(name) for index in stack.indexes for name in index.packages}
-    direct = {canonicalize_name(Requirement(text).name) for text in request.requirements}
-    slipped = sorted(p.name for p in closure if p.name in bound - direct)
-    return _ask(_request(stack, profile, keep, slipped), catalog, names) if slipped else closure
+    return _ask(_request(stack, profile, keep), catalog, names)
 
 
 def close_wheels(
@@ -142,7 +136,7 @@ def _artifact(package: ClosedPackage, stack: Stack) -> Artifact:
     ]
     chosen = min(ranked, key=lambda pair: (pair[0], pair[1].name))[1] if ranked else package.sdist
     if chosen is None or chosen.sha256 is None:
-        raise UnsatisfiableError(_no_file(package, stack, chosen is not None))
+        raise UnsatisfiableError(_no_hash(package, chosen) if chosen else _no_file(package, stack))
     return Artifact(
         name=canonicalize_name(package.name),
         version=package.version,
@@ -154,21 +148,25 @@ def _artifact(package: ClosedPackage, stack: Stack) -> Artifact:
     )
 
 
-def _no_file(package: ClosedPackage, stack: Stack, listed: bool) -> Finding:
-    what = f"{package.name} {package.version}"
-    if listed:
-        return Finding(
-            "no-hash",
-            "error",
-            f"{what} has no SHA-256 on the index {package.index!r}, and a lock without a hash is not written.",
-            remedies=(
-                Remedy("Map the index to a mirror that states hashes, or to a folder that holds the file."),
-            ),
-        )
+def _no_hash(package: ClosedPackage, chosen: ListedFile) -> Finding:
+    return Finding(
+        "no-hash",
+        "error",
+        f"No SHA-256 of {chosen.name} is known, and a lock without a hash is not written.",
+        detail=f"The index {package.index!r} lists it as {package.name} {package.version}.",
+        evidence=(Evidence(chosen.url or package.index, "no hash stated"),),
+        remedies=(
+            Remedy("Map the index to a mirror that states hashes, or to a folder that holds the file."),
+            Remedy("Record the index where it can be reached.", "provision lock --record DIR PROFILE"),
+        ),
+    )
+
+
+def _no_file(package: ClosedPackage, stack: Stack) -> Finding:
     return Finding(
         "no-wheel",
         "error",
-        f"{what} has no file for Python {stack.python} on {stack.target} in {package.index!r}.",
+        f"{package.name} {package.version} has no file for Python {stack.python} on {stack.target} in {package.index!r}.",
     )
 
 

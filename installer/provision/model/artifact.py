@@ -62,11 +62,12 @@ class ArtifactFacts:
     """What one wheel says of itself. Absent facts are empty or None, never guessed.
 
     `build` holds every fact of the wheel's build file under its own name; `cuda`, `cudnn`, `rocm` are the
-    versions it was built with, `is_cuda_build` None where nothing says. `declared` are architectures that the
-    build file or a library states in words; `machine`, `ptx` and `gfx` were found as code. `needed` are
-    sonames or DLLs that the wheel does not bring itself, `provided` those it brings. `glibc` is the floor
-    measured over the libraries read, `tag_glibc` the floor that its manylinux tag claims. `unread` names the
-    libraries that were read in part or not at all. `bytes_read` and `requests` say what reading cost."""
+    versions it was built with, `is_cuda_build` and `is_rocm_build` None where nothing says. `declared` are
+    architectures that the build file or a library states in words; `machine`, `ptx` and `gfx` were found as
+    code. `needed` are sonames or DLLs that the wheel does not bring itself, `provided` those it brings.
+    `glibc` is the floor measured over the libraries read, `tag_glibc` the floor that its manylinux tag
+    claims. `unread` names the libraries that were read in part or not at all. `bytes_read` and `requests`
+    say what reading cost."""
 
     schema: int = FACTS_SCHEMA
     file: str
@@ -84,6 +85,7 @@ class ArtifactFacts:
     cudnn: str = ""
     rocm: str = ""
     is_cuda_build: bool | None = None
+    is_rocm_build: bool | None = None
     declared: tuple[str, ...] = ()
     machine: tuple[str, ...] = ()
     ptx: tuple[str, ...] = ()

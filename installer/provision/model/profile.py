@@ -35,6 +35,7 @@ class Hardware:
     architecture: str | None = None
     #: A driver version that the machine must have at least. Without it the floor follows from the stack.
     driver: str | None = None
+    #: The C library of the machines it is for, where it is older than usual: `==2.17`.
     libc: str | None = None
 
 

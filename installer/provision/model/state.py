@@ -50,6 +50,16 @@ class Layout:
     def mutex(self) -> str:
         return str(PurePath(self.state) / "mutex")
 
+    @property
+    def trash(self) -> str:
+        """What is removed lies here until commit."""
+        return str(PurePath(self.state) / "trash")
+
+    @property
+    def discarded(self) -> str:
+        """The trash after commit: only to be deleted."""
+        return str(PurePath(self.state) / "discarded")
+
     def record(self, number: int) -> str:
         return str(PurePath(self.state) / "records" / f"{number}.json")
 
@@ -76,6 +86,20 @@ class Record:
     variables: dict[str, str] = field(default_factory=dict)
     device: str = ""
     snapshot: str = ""
+    proven: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Generation:
+    """One generation as `history` shows it. unfinished: there is no note of it, a run never came to its proof."""
+
+    number: int
+    outcome: Literal["built", "proven", "unproven", "failed", "unfinished"]
+    current: bool = False
+    profile: str = ""
+    python: str = ""
+    created: str = ""
+    lock: str = ""
     proven: dict[str, Any] = field(default_factory=dict)
 
 

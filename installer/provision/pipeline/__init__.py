@@ -3,6 +3,8 @@
 session.py       what one run of the command has: folders, the real world, lazily made parts
 profiles.py      a path or a bundled name -> a profile, and where its locks stand
 locks.py         lock, lock --check
+checks.py        lint
+reasons.py       why, why-not
 environments.py  plan, apply, verify, status, run
 quick.py         the answer of `apply` when nothing is to be done, without reading more than it must
 """

@@ -3,24 +3,33 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from provision.applying import Effects, Outcome, Recovered, apply, recover
+from provision.applying.engine import Effects, Outcome, apply
 from provision.documents import dump_json
 from provision.inspecting import inspect
-from provision.model.finding import BlockedError, CheckFailed, Finding, LockError, Remedy, UsageError
+from provision.model.finding import (
+    BlockedError,
+    CheckFailed,
+    Finding,
+    LockError,
+    Remedy,
+    UnsatisfiableError,
+    UsageError,
+)
 from provision.model.lock import Lock
 from provision.model.machine import Machine
 from provision.model.plan import Plan
 from provision.model.receipt import Receipt
 from provision.model.state import EnvState, Layout
 from provision.pipeline.locks import Locked, lock_pair, read_lock_file, stale_because, targets_of
-from provision.pipeline.profiles import Source, find_lock, read
+from provision.pipeline.places import find_environment, holding, make_whole
+from provision.pipeline.profiles import Source, find_lock, read, variants_of
 from provision.pipeline.session import Session, environment_path
-from provision.planning import Request, interpreter_for, plan
-from provision.resolving import python_choices, pythons
+from provision.planning import Request, interpreter_for, of_device, plan, unmet
+from provision.resolving import python_choices, pythons, resolve
 from provision.verifying import demand, jobs
 
 
@@ -34,6 +43,15 @@ class Options:
     locked: bool = False
     yes: bool = False
     reinstall: bool = False
+    variant: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Skipped:
+    """A variant that this machine does not take, and why."""
+
+    variant: str
+    because: tuple[Finding, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,11 +67,12 @@ class Prepared:
     request: Request
     relocked: Locked | None = None
     inputs: dict[str, str] = field(default_factory=dict)
+    skipped: tuple[Skipped, ...] = ()
 
 
 def prepare(reference: str, session: Session, options: Options) -> Prepared:
     """Profile -> lock (made if need be) -> plan. Changes nothing but, where needed, the lock file."""
-    source = read(reference, session.folder)
+    source, skipped = choose_variant(read(reference, session.folder), session, options)
     target = _target(source, session)
     python = _choose_python(source, session, target, options)
     made, digest, path, relocked = _lock_for(source, session, target, python, options)
@@ -69,7 +88,50 @@ def prepare(reference: str, session: Session, options: Options) -> Prepared:
         request=request,
         relocked=relocked,
         inputs=_inputs(source, path),
+        skipped=skipped,
     )
+
+
+def choose_variant(source: Source, session: Session, options: Options) -> tuple[Source, tuple[Skipped, ...]]:
+    """The first variant whose needs this machine meets, and why the earlier ones do not fit.
+
+    Needs are those of the best stack: no lock is made for a variant that does not fit. Raises BlockedError when
+    none does.
+    """
+    candidates = variants_of(source, options.variant)
+    if len(candidates) == 1:
+        return candidates[0], ()
+    skipped: list[Skipped] = []
+    for candidate in candidates:
+        because = _unfit(candidate, session, options)
+        if not because:
+            session.reporter.stage("Variant", _taken(candidate, skipped))
+            return candidate, tuple(skipped)
+        skipped.append(Skipped(variant=candidate.variant or "", because=because))
+    raise BlockedError([replace(f, summary=f"{s.variant}: {f.summary}") for s in skipped for f in s.because])
+
+
+def _taken(candidate: Source, skipped: list[Skipped]) -> str:
+    reasons = "; ".join(f"{s.variant}: {s.because[0].summary.rstrip('.')}" for s in skipped)
+    return f"{candidate.variant}" + (f"   (not {reasons})" if reasons else "")
+
+
+def _unfit(candidate: Source, session: Session, options: Options) -> tuple[Finding, ...]:
+    target = session.host_target()
+    if target not in targets_of(candidate.profile, session):
+        return (
+            Finding(
+                "wrong-target", "note", f"it is for {', '.join(candidate.profile.targets)}, not for {target}"
+            ),
+        )
+    try:
+        stack = resolve(
+            candidate.profile, target, _choose_python(candidate, session, target, options), session.knowledge
+        )
+    except UnsatisfiableError as error:
+        return error.findings
+    needs = [n for n in stack.needs if options.device != "cpu" or not of_device(n)]
+    return tuple(f for need in needs if (f := unmet(need, session.machine)) is not None)
 
 
 def _target(source: Source, session: Session) -> str:
@@ -124,15 +186,13 @@ def _lock_for(
     stale: str | None = "there is none"
     if path is not None:
         made, digest = read_lock_file(path)
-        stale = stale_because(made, source.profile, session.knowledge)
+        stale = stale_because(made, source.profile)
         if stale is None:
             return made, digest, path, None
     if options.locked:
         raise LockError(_no_lock(source, target, python, path, stale or ""))
     relocked = lock_pair(source, session, target, python)
     if relocked.lock is None:
-        from provision.model.finding import UnsatisfiableError
-
         raise UnsatisfiableError(relocked.findings)
     made, digest = read_lock_file(relocked.path)
     session.reporter.stage("Locked", f"{target}, Python {python}: {len(made.packages)} packages ({stale})")
@@ -236,26 +296,12 @@ def _ask(prepared: Prepared, session: Session) -> None:
 
 def carry_out(prepared: Prepared, session: Session, options: Options) -> Outcome:
     """mutex -> recover -> look again -> apply."""
-    from provision.world.mutex import hold
-
-    layout = Layout(prepared.plan.environment)
-    with hold(layout.mutex, session.now()):
-        _recover(layout, session)
+    with holding(session, prepared.plan.environment):
         state = inspect(session.files, prepared.plan.environment)
         current = prepared.plan
         if state.digest != current.state:
             current = plan(prepared.lock, current.lock, state, prepared.machine, prepared.request)
         return apply(current, prepared.lock, state, _effects(prepared, session, options))
-
-
-def _recover(layout: Layout, session: Session) -> Recovered | None:
-    done = recover(session.files, layout.environment, session.now())
-    if done is not None:
-        what = "taken back" if done.what == "undone" else "completed"
-        session.reporter.stage(
-            "Recovered", f"an interrupted apply of generation {done.generation} was {what}"
-        )
-    return done
 
 
 def _effects(prepared: Prepared, session: Session, options: Options) -> Effects:
@@ -334,35 +380,13 @@ def machine_summary(machine: Machine) -> dict[str, Any]:
 
 
 def current_state(session: Session, reference: str | None, environment: str | None) -> EnvState:
-    """The environment that a verb means: the one named, the profile's, or the only one of the folder."""
+    """The environment that a verb means: the one named, the profile's, or the only one of the folder.
+
+    If a killed run left it half changed, it is made whole first.
+    """
     path = find_environment(session, reference, environment)
+    make_whole(session, path)
     return inspect(session.files, path)
-
-
-def find_environment(session: Session, reference: str | None, environment: str | None) -> str:
-    if environment:
-        return environment_path(session, environment, None)
-    if reference:
-        named = session.folder / reference
-        is_one = (named / "pyvenv.cfg").is_file() or (named / "conda-meta").is_dir()
-        if session.files.pointed(str(named)) is not None or is_one:
-            return environment_path(session, reference, None)
-        return environment_path(session, read(reference, session.folder).profile.environment.path, None)
-    return _only_environment(session)
-
-
-def _only_environment(session: Session) -> str:
-    shared = session.folder / ".provision"
-    names = [n for n in session.files.listdir(str(shared)) if (shared / n / "generations").is_dir()]
-    if len(names) == 1:
-        return environment_path(session, names[0], None)
-    what = f"several environments: {', '.join(names)}" if names else "no environment that provision made"
-    raise UsageError(
-        Finding(
-            "which-environment", "error", f"This folder has {what}.",
-            remedies=(Remedy("Name a profile or the environment's path."),),
-        )
-    )  # fmt: skip
 
 
 def made_from(session: Session, state: EnvState) -> tuple[Lock, str]:

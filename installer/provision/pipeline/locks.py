@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import islice
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from provision.documents import dump_yaml, read_lock
 from provision.knowledge import Knowledge
 from provision.loading import profile_digest
+from provision.loading.lines import index_line
+from provision.locking.diffing import named
 from provision.locking.pypi import lock as close_stack
 from provision.model.finding import Finding, LockError, ProvisionError, Remedy, UnsatisfiableError
 from provision.model.lock import Digests, Lock
@@ -19,14 +22,16 @@ from provision.model.stack import Rejected, Stack
 from provision.pipeline.profiles import Source, find_lock, lock_place
 from provision.pipeline.session import Session
 from provision.ports import Catalog
-from provision.resolving import further_patches, identity, python_choices, pythons, resolve
+from provision.resolving import further_patches, identity, python_choices, pythons, resolve, solve
 
 #: How often a stack whose closure cannot be locked is replaced by the next one.
 _TRIES = 6
 #: How often patches that only the closure shows are added and the closure asked again.
 _ROUNDS = 4
+#: How many stacks are looked at for the one that the former lock was made of.
+_LOOKED_AT = 500
 #: Faults that no other stack mends.
-_FINAL = ("index-unreachable", "no-such-package", "no-hash")
+_FINAL = ("index-unreachable", "no-such-package", "no-hash", "offline-missing", "bad-catalogue")
 
 Status = Literal["written", "unchanged", "failed"]
 
@@ -36,6 +41,7 @@ class Locked:
     """What became of one lock. `before` is the former lock that was replaced."""
 
     profile: str
+    variant: str | None = None
     target: str
     python: str
     status: Status
@@ -43,6 +49,28 @@ class Locked:
     lock: Lock | None = None
     before: Lock | None = None
     findings: tuple[Finding, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Upgrade:
+    """Which versions of a former lock are let go: none, all, or those of some packages (canonical names)."""
+
+    everything: bool = False
+    names: frozenset[str] = frozenset()
+
+    def kept(self, former: Lock | None) -> Lock | None:
+        """The former lock as far as its versions are to stay."""
+        if former is None or self.everything:
+            return None
+        packages = tuple(a for a in former.packages if a.name not in self.names)
+        conda = tuple(a for a in former.conda if a.name not in self.names)
+        stack = tuple(
+            c for c in former.stack if named(c.value) not in self.names and c.axis not in self.names
+        )
+        return replace(former, packages=packages, conda=conda, stack=stack)
+
+
+KEEP = Upgrade()
 
 
 def text_digest(text: str) -> str:
@@ -78,43 +106,46 @@ def combinations(
     return tuple(pairs)
 
 
-def lock_profile(
-    source: Source, session: Session, pairs: Iterable[tuple[str, str]], upgrade: bool = False
-) -> tuple[Locked, ...]:
-    """Lock every pair; one that cannot be locked does not keep the others from it."""
-    return tuple(lock_pair(source, session, target, python, upgrade) for target, python in pairs)
-
-
-def lock_pair(source: Source, session: Session, target: str, python: str, upgrade: bool = False) -> Locked:
+def lock_pair(source: Source, session: Session, target: str, python: str, upgrade: Upgrade = KEEP) -> Locked:
+    """Make one lock and write it if it differs from the one that is there. What cannot be locked is a finding."""
     path = lock_place(source, session.folder, target, python)
     before = _former(source, session, target, python)
+    named_so: dict[str, Any] = {
+        "profile": source.profile.name,
+        "variant": source.variant,
+        "target": target,
+        "python": python,
+    }
     try:
-        made = make_lock(source.profile, target, python, session, None if upgrade else before)
+        made = make_lock(source.profile, target, python, session, upgrade.kept(before))
     except ProvisionError as error:
         return Locked(
-            profile=source.profile.name,
-            target=target,
-            python=python,
+            **named_so,
             status="failed",
             path=path,
-            findings=error.findings,
+            before=before,
+            findings=tuple(_placed(f, source) for f in error.findings),
         )
-    text = dump_yaml(made)
-    old = path.read_text(encoding="utf-8") if path.is_file() else None
-    if old == text:
-        status: Status = "unchanged"
-    else:
-        status = "written"
-        write_text(path, text)
-    return Locked(
-        profile=source.profile.name,
-        target=target,
-        python=python,
-        status=status,
-        path=path,
-        lock=made,
-        before=before,
-    )
+    made = replace(made, variant=source.variant)
+    status = _write_if_new(path, dump_yaml(made))
+    return Locked(**named_so, status=status, path=path, lock=made, before=before)
+
+
+def _write_if_new(path: Path, text: str) -> Status:
+    if path.is_file() and path.read_text(encoding="utf-8") == text:
+        return "unchanged"
+    write_text(path, text)
+    return "written"
+
+
+def _placed(finding: Finding, source: Source) -> Finding:
+    """A finding about a named index, with the line of the profile that names it."""
+    if finding.code != "index-unreachable":
+        return finding
+    named = [index.name for index in source.profile.indexes if f"{index.name!r}" in finding.summary]
+    text, read = source.path.read_bytes(), lambda path: Path(path).read_bytes()
+    places = [place for name in named if (place := index_line(text, str(source.path), read, name))]
+    return replace(finding, evidence=(*places, *finding.evidence))
 
 
 def write_text(path: Path, text: str) -> None:
@@ -136,7 +167,7 @@ def _former(source: Source, session: Session, target: str, python: str) -> Lock 
 
 
 def make_lock(profile: Profile, target: str, python: str, session: Session, keep: Lock | None = None) -> Lock:
-    """The lock of the best stack whose closure exists."""
+    """The lock of the best stack whose closure exists; the stack of `keep` comes first where it still fits."""
     if profile.environment.manager == "conda":
         from provision.pipeline.conda import make_conda_lock
 
@@ -145,7 +176,7 @@ def make_lock(profile: Profile, target: str, python: str, session: Session, keep
     first: UnsatisfiableError | None = None
     for _ in range(_TRIES):
         try:
-            stack = resolve(profile, target, python, session.knowledge, refused)
+            stack = _next_stack(profile, target, python, session.knowledge, refused, keep)
         except UnsatisfiableError:
             if first is not None:
                 raise first from None
@@ -159,6 +190,22 @@ def make_lock(profile: Profile, target: str, python: str, session: Session, keep
             refused.append(_refused(stack, error))
     assert first is not None
     raise first
+
+
+def _next_stack(
+    profile: Profile,
+    target: str,
+    python: str,
+    knowledge: Knowledge,
+    refused: Sequence[Rejected],
+    keep: Lock | None,
+) -> Stack:
+    held = {c.axis: c.value for c in keep.stack if c.axis in profile.frameworks} if keep else {}
+    if held and not refused:
+        for stack in islice(solve(profile, target, python, knowledge), _LOOKED_AT):
+            if held.items() <= {c.axis: c.value for c in stack.choices}.items():
+                return stack
+    return resolve(profile, target, python, knowledge, refused)
 
 
 def _refused(stack: Stack, error: UnsatisfiableError) -> Rejected:
@@ -221,18 +268,29 @@ def check_profile(source: Source, session: Session) -> tuple[Finding, ...]:
             findings.append(_missing(source, target, python))
             continue
         made, _ = read_lock_file(path)
-        if (stale := stale_because(made, source.profile, session.knowledge)) is not None:
+        if (stale := stale_because(made, source.profile)) is not None:
             findings.append(_stale(source, path, stale))
+        elif outdated(made, session.knowledge):
+            findings.append(_outdated(source, path))
     return tuple(findings)
 
 
-def stale_because(made: Lock, profile: Profile, knowledge: Knowledge) -> str | None:
+def stale_because(made: Lock, profile: Profile) -> str | None:
     """Why a lock does not match its profile any more, or None."""
-    if made.digests.profile != profile_digest(profile):
-        return "the profile has changed since it was made"
-    if made.digests.knowledge != knowledge.digest(_rows(made)):
-        return "the knowledge rows that it rests on have changed since it was made"
-    return None
+    return (
+        None
+        if made.digests.profile == profile_digest(profile)
+        else "the profile has changed since it was made"
+    )
+
+
+def outdated(made: Lock, knowledge: Knowledge) -> bool:
+    """Whether the knowledge rows that a lock rests on say something else today.
+
+    Such a lock is still what the team committed, and is applied as it stands: a newer provision must not change what
+    is installed. `lock --check` says so, and `lock` takes the new facts in.
+    """
+    return made.digests.knowledge != knowledge.digest(_rows(made))
 
 
 def _missing(source: Source, target: str, python: str) -> Finding:
@@ -241,6 +299,15 @@ def _missing(source: Source, target: str, python: str) -> Finding:
         "error",
         f"{source.profile.name} has no lock for {target} with Python {python}.",
         remedies=(Remedy("Make it and commit it.", f"provision lock {source.path}"),),
+    )
+
+
+def _outdated(source: Source, path: Path) -> Finding:
+    return Finding(
+        "lock-outdated",
+        "warning",
+        f"{path}: facts that it rests on have changed since it was made; it still matches its profile.",
+        remedies=(Remedy("Lock again and read what changes.", f"provision lock {source.path}"),),
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 import os
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -19,11 +19,15 @@ _SUFFIXES = (".yaml", ".yml")
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A profile with the path it was read from. `bundled`: it came with provision, by name."""
+    """A profile with the path it was read from. `bundled`: it came with provision, by name.
+
+    `variant` names the variant that `profile` is, where the file has some (`variants_of` makes them).
+    """
 
     profile: Profile
     path: Path
     bundled: bool = False
+    variant: str | None = None
 
     def lock_folders(self, folder: Path) -> tuple[Path, ...]:
         """Where locks of this profile are looked for, the place where new ones are written first.
@@ -58,6 +62,15 @@ def locate(reference: str, folder: Path) -> tuple[Path, bool]:
     raise ProfileError(_unknown(reference))
 
 
+def is_profile(reference: str, folder: Path) -> bool:
+    """Whether a word means a profile that is there."""
+    try:
+        path, _ = locate(reference, folder)
+    except ProfileError:
+        return False
+    return path.is_file()
+
+
 def _unknown(reference: str) -> Finding:
     near = difflib.get_close_matches(reference, bundled(), 1)
     return Finding(
@@ -75,11 +88,36 @@ def read(reference: str, folder: Path) -> Source:
     from provision.loading import load_file
 
     path, named = locate(reference, folder)
-    return Source(load_file(str(path), lambda p: Path(p).read_bytes()), path, named)
+    # Messages name the file as the person did; it is read from the folder that the command is run in.
+    origin = str(path) if named else reference
+    return Source(load_file(origin, lambda p: (folder / p).read_bytes()), path, named)
 
 
-def lock_name(target: str, python: str) -> str:
-    return f"{target}-py{python.replace('.', '')}.lock.yaml"
+def variants_of(source: Source, chosen: str | None = None) -> tuple[Source, ...]:
+    """The variants of a profile in order, or the profile itself if it has none; only `chosen` if it is named."""
+    sources = tuple(replace(source, profile=v.profile, variant=v.name) for v in source.profile.variants)
+    if chosen is None:
+        return sources or (source,)
+    found = tuple(s for s in sources if s.variant == chosen)
+    if not found:
+        raise ProfileError(_no_variant(source, chosen))
+    return found
+
+
+def _no_variant(source: Source, chosen: str) -> Finding:
+    names = [v.name for v in source.profile.variants]
+    near = difflib.get_close_matches(chosen, names, 1)
+    return Finding(
+        "no-such-variant",
+        "error",
+        f"{source.profile.name} has no variant {chosen!r}." + (f" Did you mean {near[0]}?" if near else ""),
+        detail=f"Variants: {', '.join(names)}." if names else "It has no variants.",
+    )
+
+
+def lock_name(target: str, python: str, variant: str | None = None) -> str:
+    """One file for each variant, target and Python."""
+    return f"{f'{variant}-' if variant else ''}{target}-py{python.replace('.', '')}.lock.yaml"
 
 
 def lock_files(source: Source, folder: Path) -> Iterator[Path]:
@@ -93,10 +131,10 @@ def lock_files(source: Source, folder: Path) -> Iterator[Path]:
 
 
 def find_lock(source: Source, folder: Path, target: str, python: str) -> Path | None:
-    name = lock_name(target, python)
+    name = lock_name(target, python, source.variant)
     return next((p / name for p in source.lock_folders(folder) if (p / name).is_file()), None)
 
 
 def lock_place(source: Source, folder: Path, target: str, python: str) -> Path:
     """Where the lock is written: over the one that is there, or in the first place."""
-    return source.lock_folders(folder)[0] / lock_name(target, python)
+    return source.lock_folders(folder)[0] / lock_name(target, python, source.variant)

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from provision.model.finding import Finding
     from provision.model.machine import Machine
     from provision.model.receipt import JobResult
-    from provision.ports import Channels, Files, Reporter, Store
+    from provision.ports import Catalog, Channels, Files, Reporter, Store
     from provision.world.catalog import HostCatalog
     from provision.world.conda import RattlerEngine
     from provision.world.indexes import IndexConfig
@@ -41,6 +41,9 @@ class Session:
     offline: bool = False
     reporter: Reporter = field(default_factory=Quiet)
     machine_file: Path | None = None
+    #: A recorded catalogue to take index pages and metadata from, and one to write.
+    replay: Path | None = None
+    record: Path | None = None
     #: Called with a question; True means yes.
     confirm: Callable[[str], bool] = lambda question: False
     #: Told of each smoke job as soon as it is judged.
@@ -100,10 +103,19 @@ class Session:
         return f"{host.os}-{host.arch}"
 
     @cached_property
-    def catalog(self) -> HostCatalog:
+    def host_catalog(self) -> HostCatalog:
         from provision.world.catalog import HostCatalog
 
         return HostCatalog(self.indexes, self.cache, offline=self.offline, interpreters=self.interpreters)
+
+    @cached_property
+    def catalog(self) -> Catalog:
+        """The indexes as locking asks them: the machine's, through a recorded catalogue where one is named."""
+        if self.replay is None and self.record is None:
+            return self.host_catalog
+        from provision.world.recorded import RecordedCatalog
+
+        return RecordedCatalog(self.host_catalog, self.replay, self.record, offline=self.offline)
 
     @cached_property
     def conda(self) -> RattlerEngine:
@@ -134,7 +146,7 @@ class Session:
     def store(self) -> Store:
         from provision.world.supply import HostSupply
 
-        return HostSupply(self.indexes, self.cache, self.catalog, offline=self.offline)
+        return HostSupply(self.indexes, self.cache, self.host_catalog, offline=self.offline)
 
     @cached_property
     def installer(self) -> UvInstaller:

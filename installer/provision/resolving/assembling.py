@@ -27,6 +27,7 @@ def assemble(
     profile: Profile, ask: Wanted, combo: Sequence[Build], lost: Sequence[Rejected], knowledge: Knowledge
 ) -> Stack:
     pins = [(b.distribution, b.version) for b in combo]
+    pins += [pin for text in profile.packages if (pin := named(text))[1] != "*"]
     requirements = tuple(r for b in combo for r in (b.requirement, *b.requires))
     rules = tuple(_speaking(combo, profile, ask, knowledge))
     return Stack(
@@ -148,6 +149,8 @@ def runtime_version(build: Build, ask: Wanted) -> str:
 def _because(build: Build, ask: Wanted) -> str:
     if build.runtime.kind != ask.runtime:
         return f"a {build.runtime.kind} {build.runtime.version} build, which trains on the CPU where there is no card"
+    if not build.row:
+        return "the profile pins it; knowledge does not hold this release yet"
     if build.tested is None:
         return "newest build that fits the profile"
     cudnn = f", cuDNN {build.tested.cudnn}" if build.tested.cudnn else ""

@@ -143,17 +143,19 @@ def pool(name: str, framework: Framework, ask: Wanted, profile: Profile, knowled
     kept: list[Build] = []
     lost: list[tuple[Build, Rejected]] = []
     for build in knowledge.builds(name):
-        rejected = _by_tests(build, plain, ask) or by_rules(build, build_facts(build, ask, profile), rules)
+        rejected = by_tests(build, plain, ask) or by_rules(build, build_facts(build, ask, profile), rules)
         if rejected is None:
             kept.append(build)
         else:
             lost.append((build, rejected))
     if not kept and (guess := _unknown_build(name, plain, ask, knowledge)):
-        kept = [guess]
+        rejected = by_rules(guess, build_facts(guess, ask, profile), rules)
+        kept, lost = ([guess], lost) if rejected is None else ([], [*lost, (guess, rejected)])
     return Pool(framework=name, kept=tuple(kept), lost=tuple(lost))
 
 
-def _by_tests(build: Build, framework: Framework, ask: Wanted) -> Rejected | None:
+def by_tests(build: Build, framework: Framework, ask: Wanted) -> Rejected | None:
+    """The first test that a build fails."""
     for rule, test in TESTS.items():
         because = test(build, framework, ask)
         if because is not None:

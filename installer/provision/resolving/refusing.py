@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from packaging.version import Version
 
@@ -11,7 +12,18 @@ from provision.knowledge.rules import applies
 from provision.model.finding import Evidence, Finding, Remedy
 from provision.model.profile import Profile
 from provision.model.stack import Rejected
-from provision.resolving.candidates import TESTS, Pool, asked_for, build_rules, contains, public, versions
+from provision.resolving.candidates import (
+    TESTS,
+    Pool,
+    asked_for,
+    build_rules,
+    by_rules,
+    by_tests,
+    contains,
+    public,
+    versions,
+)
+from provision.resolving.facts import build_facts
 from provision.resolving.wanted import Wanted
 
 _ORDER = {rule: number for number, rule in enumerate(TESTS)}
@@ -47,7 +59,7 @@ def _nothing_left(one: Pool, ask: Wanted, profile: Profile, knowledge: Knowledge
             "error",
             _summary(one, ask),
             detail=detail,
-            remedies=tuple(_ways_out(one, ask, knowledge)),
+            remedies=tuple(_ways_out(one, ask, profile, knowledge)),
         )
     return Finding(
         closest.code or "no-build",
@@ -55,7 +67,7 @@ def _nothing_left(one: Pool, ask: Wanted, profile: Profile, knowledge: Knowledge
         _summary(one, ask),
         detail=f"{closest.value}: {closest.because}.",
         evidence=(Evidence(closest.source or "knowledge", f"rule {closest.rule}"),),
-        remedies=(*(Remedy(_sentence(way)) for way in closest.instead), *_ways_out(one, ask, knowledge)),
+        remedies=(*(Remedy(way) for way in closest.instead), *_ways_out(one, ask, profile, knowledge)),
     )
 
 
@@ -90,8 +102,21 @@ def _by_rule(one: Pool, ask: Wanted, rule: RuleRow) -> Finding:
         _summary(one, ask),
         detail=_sentence(rule.because),
         evidence=(Evidence(rule.source, f"{rule.evidence}, knowledge {rule.id}"),),
-        remedies=tuple(Remedy(_sentence(way)) for way in rule.instead),
+        remedies=tuple(Remedy(way) for way in rule.instead),
     )
+
+
+def nearness(pools: Sequence[Pool], ask: Wanted) -> tuple[int, int]:
+    """How near the builds asked for came, for the framework that fell first: tests passed, then tests failed in all."""
+    empty = [one for one in pools if not one.kept]
+    return min((_nearest(one, ask) for one in empty), default=(len(_ORDER) + 1, 0))
+
+
+def _nearest(one: Pool, ask: Wanted) -> tuple[int, int]:
+    framework = replace(ask.frameworks[one.framework], version="*")
+    named = [(build, r) for build, r in one.lost if asked_for(build, ask.frameworks[one.framework])]
+    failed = [sum(1 for test in TESTS.values() if test(build, framework, ask)) for build, _ in named]
+    return max(((_distance(r), -count) for (_, r), count in zip(named, failed, strict=True)), default=(-1, 0))
 
 
 def _distance(rejected: Rejected) -> int:
@@ -103,7 +128,7 @@ def _sentence(text: str) -> str:
     return text[:1].upper() + text[1:] + ("" if text.endswith(".") else ".")
 
 
-def _ways_out(one: Pool, ask: Wanted, knowledge: Knowledge) -> Iterator[Remedy]:
+def _ways_out(one: Pool, ask: Wanted, profile: Profile, knowledge: Knowledge) -> Iterator[Remedy]:
     fitting = [
         b for b in knowledge.builds(one.framework) if b.target == ask.target and b.runtime.kind == ask.runtime
     ]
@@ -112,9 +137,18 @@ def _ways_out(one: Pool, ask: Wanted, knowledge: Knowledge) -> Iterator[Remedy]:
     other = sorted({p for b in asked if rejected.get(id(b)) == "python" for p in b.pythons}, key=Version)
     if other:
         yield Remedy(f'Use Python {", ".join(other)} (python: "{other[-1]}" in the profile).')
-    here = [b for b in fitting if ask.python in b.pythons and rejected.get(id(b)) == "version"]
+    here = [
+        b for b in fitting if rejected.get(id(b)) == "version" and _fits_otherwise(b, ask, profile, knowledge)
+    ]
     if here:
         yield Remedy(f"{_best(here).requirement} is the newest that fits this target and Python.")
+
+
+def _fits_otherwise(build: Build, ask: Wanted, profile: Profile, knowledge: Knowledge) -> bool:
+    """Whether nothing but the version asked for speaks against a build."""
+    free = replace(ask.frameworks[build.framework], version="*")
+    facts = build_facts(build, ask, profile)
+    return by_tests(build, free, ask) is None and by_rules(build, facts, build_rules(knowledge)) is None
 
 
 def _best(builds: Sequence[Build]) -> Build:
@@ -123,7 +157,7 @@ def _best(builds: Sequence[Build]) -> Build:
 
 def _incoherent(ask: Wanted, rejected: Rejected) -> Finding:
     names = " and ".join(ask.frameworks)
-    ways = [Remedy(_sentence(way)) for way in rejected.instead] or [
+    ways = [Remedy(way) for way in rejected.instead] or [
         Remedy("Make two profiles with one framework each: two environments."),
         Remedy("Take TensorFlow's CPU build (tensorflow-cpu) beside the GPU build of torch."),
     ]

@@ -10,6 +10,7 @@ from urllib.parse import unquote, urlsplit
 
 from packaging.utils import InvalidWheelFilename, canonicalize_name, parse_wheel_filename
 
+from provision.model.finding import ApplyError, BlockedError
 from provision.model.lock import PYPI
 from provision.model.profile import Index
 from provision.ports import CatalogFailure, ClosedPackage, ClosureRequest, Release
@@ -17,7 +18,7 @@ from provision.world.indexes import IndexConfig
 from provision.world.uv import Place, UvResolver
 
 if TYPE_CHECKING:
-    from provision.world.pages import IndexClient
+    from provision.world.pages import IndexClient, IndexFile
 
 
 class HostCatalog:
@@ -40,11 +41,19 @@ class HostCatalog:
         self._offline = offline
         self._interpreters = dict(interpreters or {})
 
-    def close(self, request: ClosureRequest) -> tuple[ClosedPackage, ...] | CatalogFailure:
-        places = {i.name: place for i in request.indexes if (place := self.place(i)) is not None}
+    def close(
+        self, request: ClosureRequest, places: Mapping[str, Place] | None = None, sealed: bool = False
+    ) -> tuple[ClosedPackage, ...] | CatalogFailure:
+        """`places` go before what this machine has configured; `sealed`: there are no others (see UvResolver)."""
+        own = {i.name: place for i in request.indexes if (place := self.place(i)) is not None}
         if self._config.default_url:
-            places[PYPI] = Place(url=self._config.default_url)
-        resolver = UvResolver(places=places, offline=self._offline, interpreters=self._interpreters)
+            own[PYPI] = Place(url=self._config.default_url)
+        resolver = UvResolver(
+            places={**own, **(places or {})},
+            offline=self._offline and not sealed,
+            sealed=sealed,
+            interpreters=self._interpreters,
+        )
         return resolver.close(request)
 
     def place(self, index: Index) -> Place | None:
@@ -60,11 +69,10 @@ class HostCatalog:
         return None
 
     def releases(self, project: str, index: Index | None = None) -> tuple[Release, ...] | None:
-        url = None
-        if index is not None:
-            place = self.place(index)
-            url = place.url if place else index.url
-        files = self._pages.project(canonicalize_name(project), url)
+        try:
+            files = self.listing(project, index)
+        except (ApplyError, BlockedError):
+            return None
         if files is None:
             return None
         return tuple(
@@ -78,6 +86,28 @@ class HostCatalog:
             for f in files
             if (v := version_of(f.name)) is not None
         )
+
+    def listing(self, project: str, index: Index | None = None) -> tuple[IndexFile, ...] | None:
+        """All files of a project. Raises ApplyError or BlockedError where the index cannot be asked."""
+        url = None
+        if index is not None:
+            place = self.place(index)
+            url = place.url if place else index.url
+        return self._pages.project(canonicalize_name(project), url)
+
+    def metadata(self, file: IndexFile) -> str:
+        """The METADATA of a listed wheel. Raises ApplyError or BlockedError."""
+        return self._pages.metadata(file)
+
+    def fetch(self, file: IndexFile, index: str) -> Path:
+        """A listed file with a known hash, in the store. Raises as Fetcher.fetch."""
+        from provision.world.fetching import Fetcher
+        from provision.world.store import Wanted
+
+        sha256 = file.sha256 or ""
+        wanted = Wanted(filename=file.name, sha256=sha256, urls=(file.url,), size=file.size, index=index)
+        fetcher = Fetcher(cache=self._cache, config=self._config, offline=self._offline)
+        return fetcher.fetch([wanted])[sha256]
 
     def build_requires(self, package: ClosedPackage) -> tuple[str, ...]:
         from provision.world.fetching import Fetcher

@@ -7,6 +7,7 @@ import shutil
 import stat as stat_module
 import sys
 from pathlib import Path
+from typing import IO
 
 from provision.model.state import Stat
 
@@ -56,8 +57,9 @@ class HostFiles:
         os.replace(temporary, path)  # noqa: PTH105
 
     def append(self, path: str, line: str) -> None:
-        with open(path, "a", encoding="utf-8", newline="\n") as file:  # noqa: PTH123
-            file.write(line + "\n")
+        with open(path, "a+b") as file:  # noqa: PTH123
+            torn = b"\n" if _is_torn(file) else b""
+            file.write(torn + line.encode() + b"\n")
             file.flush()
             os.fsync(file.fileno())
 
@@ -69,7 +71,7 @@ class HostFiles:
         if _is_link(path, found) or not stat_module.S_ISDIR(found.st_mode):
             _unlink(path)
         else:
-            shutil.rmtree(path, onerror=_make_writable_and_retry)
+            shutil.rmtree(path, onerror=_Retry(path))
 
     def rename(self, source: str, destination: str) -> None:
         os.replace(source, destination)  # noqa: PTH105
@@ -135,13 +137,33 @@ def _sync_folder(path: str) -> None:
         os.close(descriptor)
 
 
-def _make_writable_and_retry(function: object, path: str, error: object) -> None:
-    """Read-only files and folders (of caches, of Windows) are removed as well."""
-    parent = os.path.dirname(path)  # noqa: PTH120
-    for item in (parent, path):
-        if os.path.exists(item) and not os.path.islink(item):  # noqa: PTH110, PTH114
-            os.chmod(item, stat_module.S_IRWXU)  # noqa: PTH101
-    if os.path.isdir(path) and not os.path.islink(path):  # noqa: PTH112, PTH114
-        shutil.rmtree(path)
-    elif os.path.lexists(path):
-        os.unlink(path)  # noqa: PTH108
+def _is_torn(file: IO[bytes]) -> bool:
+    """True if the last line has no end: a crash came while it was written."""
+    if file.seek(0, os.SEEK_END) == 0:
+        return False
+    file.seek(-1, os.SEEK_END)
+    return file.read(1) != b"\n"
+
+
+class _Retry:
+    """Folders without write permission, and read-only files of Windows, are removed as well.
+
+    Permissions are changed inside the tree that goes away only, and on POSIX never a file's: it may be a hard
+    link whose other name stays.
+    """
+
+    def __init__(self, root: str) -> None:
+        self._root = root
+
+    def __call__(self, function: object, path: str, error: object) -> None:
+        parent = os.path.dirname(path)  # noqa: PTH120
+        items = [parent] if path != self._root else []
+        if os.name == "nt" or os.path.isdir(path):  # noqa: PTH112
+            items.append(path)
+        for item in items:
+            if not os.path.islink(item):  # noqa: PTH114
+                os.chmod(item, stat_module.S_IRWXU)  # noqa: PTH101
+        if os.path.isdir(path) and not os.path.islink(path):  # noqa: PTH112, PTH114
+            shutil.rmtree(path)
+        elif os.path.lexists(path):
+            _unlink(path)

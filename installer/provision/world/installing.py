@@ -4,15 +4,21 @@ from __future__ import annotations
 
 import hashlib
 import os
+import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 from provision.model.finding import ApplyError, Evidence, Finding, Remedy
 from provision.model.lock import PYPI
-from provision.ports import LocalFile
-from provision.world import uv
+from provision.ports import Contents, LocalFile
+from provision.prefix import site_packages
+from provision.world import unpacked, uv
+from provision.world.files import HostFiles
+
+#: ioctl of Linux: make one file share another's blocks.
+_FICLONE = 0x40049409
 
 
 class UvInstaller:
@@ -27,7 +33,7 @@ class UvInstaller:
         self._link_mode = link_mode
 
     def create(self, environment: str, python: str, prompt: str, pip: bool) -> None:
-        command = ["venv", "--quiet", "--no-project", "--python", python, "--prompt", prompt]
+        command = ["venv", "--quiet", "--no-project", "--python", python, f"--prompt={prompt}"]
         _checked(
             [*command, *(["--seed"] if pip else []), environment],
             "environment",
@@ -71,6 +77,11 @@ class UvInstaller:
         temporary.write_bytes(built.read_bytes())
         temporary.replace(out / built.name)
 
+    def link_mode(self, environment: str) -> str:
+        """How files get from the cache into an environment: as told (UV_LINK_MODE), else cloned where the file system
+        can, else copied. A hard link would be cheaper, but an edit in one environment would reach every other."""
+        return self._link_mode or ("clone" if can_clone(self._cache, Path(environment)) else "copy")
+
     def install(self, environment: str, wheels: Sequence[LocalFile]) -> None:
         with tempfile.TemporaryDirectory(prefix="provision-install-") as folder:
             listed = Path(folder, "requirements.txt")
@@ -86,9 +97,37 @@ class UvInstaller:
             ]
             command += ["--no-index", "--require-hashes", "--requirement", str(listed), "--no-build"]
             command += [flag for place in self._shown(wheels) for flag in ("--find-links", place)]
-            if self._link_mode:
-                command += ["--link-mode", self._link_mode]
+            command += [*self._engine_cache(), "--link-mode", self.link_mode(environment)]
             _checked(command, "install", "The packages cannot be installed")
+
+    def contents(self, wheel: LocalFile) -> Contents:
+        return unpacked.contents(wheel, self._cache)
+
+    def wrong_sizes(self, environment: str, wheels: Sequence[LocalFile]) -> tuple[str, ...]:
+        return unpacked.wrong_sizes(environment, self._expected(environment, wheels))
+
+    def begin_contents_check(
+        self, environment: str, wheels: Sequence[LocalFile]
+    ) -> Callable[[], tuple[str, ...]]:
+        return unpacked.begin_contents_check(environment, self._expected(environment, wheels))
+
+    def _expected(self, environment: str, wheels: Sequence[LocalFile]) -> unpacked.Expected:
+        packages = site_packages(HostFiles(), environment) or environment
+        return unpacked.expected(environment, packages, [(w, self.contents(w)) for w in wheels])
+
+    def forget(self, wheels: Sequence[LocalFile]) -> None:
+        for wheel in wheels:
+            unpacked.forget(wheel, self._cache)
+        names = sorted({wheel.artifact.name for wheel in wheels})
+        _checked(
+            ["cache", "clean", "--quiet", *self._engine_cache(), *names],
+            "cache",
+            "uv's cache cannot be cleaned",
+        )
+
+    def _engine_cache(self) -> list[str]:
+        """provision's own: nothing else links into it, so an edit in another environment cannot reach it."""
+        return ["--cache-dir", str(self._cache / "uv")]
 
     def _shown(self, files: Sequence[LocalFile]) -> list[str]:
         return sorted({str(self._show(file)) for file in files})
@@ -105,6 +144,45 @@ class UvInstaller:
             if _same(link, Path(file.path)) or _link(Path(file.path), link):
                 return folder
         return Path(file.path).parent
+
+
+def can_clone(cache: Path, environment: Path) -> bool:
+    """True if the file system makes copies that share their blocks (btrfs, XFS, APFS, ReFS); tried with one file."""
+    source, copy = cache / f".clone-{os.getpid()}", environment / f".clone-{os.getpid()}"
+    try:
+        cache.mkdir(parents=True, exist_ok=True)
+        source.write_bytes(b"x" * 4096)
+        _clone(source, copy)
+    except (OSError, AttributeError, ImportError):
+        return False
+    else:
+        return True
+    finally:
+        for path in (source, copy):
+            path.unlink(missing_ok=True)
+
+
+if sys.platform == "linux":
+
+    def _clone(source: Path, copy: Path) -> None:
+        import fcntl
+
+        with source.open("rb") as old, copy.open("wb") as new:
+            fcntl.ioctl(new.fileno(), _FICLONE, old.fileno())
+
+elif sys.platform == "darwin":
+
+    def _clone(source: Path, copy: Path) -> None:
+        import ctypes
+
+        library = ctypes.CDLL(None, use_errno=True)
+        if library.clonefile(os.fsencode(source), os.fsencode(copy), 0) != 0:
+            raise OSError(ctypes.get_errno(), "clonefile")
+
+else:
+
+    def _clone(source: Path, copy: Path) -> None:
+        raise OSError("not known here")
 
 
 def _same(link: Path, file: Path) -> bool:

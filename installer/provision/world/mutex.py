@@ -1,47 +1,190 @@
-"""One writer per environment. The operating system frees the lock when its owner dies, however it dies."""
+"""One writer per environment. The operating system frees the lock when its owner dies, however it dies.
+
+The lock belongs to an open file, and what the owner starts (uv, a smoke job) inherits that file: after a kill the
+environment stays locked until those have ended too, so nobody builds where an orphan still writes.
+"""
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import socket
+import sys
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import datetime
 from pathlib import Path
 
-from provision.model.finding import BlockedError, Finding, Remedy
+from provision.model.finding import ApplyError, BlockedError, Evidence, Finding, Remedy
+
+#: Seconds that children of a dead owner get to end by themselves (uv needs a moment), before they are ended.
+PATIENCE = 5.0
+_HELD: list[int] = []
+
+
+def inherited() -> tuple[int, ...]:
+    """Descriptors that a child process must keep open, so that the environment stays locked while it runs."""
+    return tuple(_HELD) if os.name != "nt" else ()
 
 
 @contextmanager
-def hold(path: str, now: str) -> Iterator[None]:
-    """Hold the lock at `path` or raise BlockedError that names the owner (process, host, since when)."""
-    from filelock import FileLock, Timeout
+def hold(path: str, now: str, patience: float = PATIENCE) -> Iterator[None]:
+    """Hold the lock at `path` or raise BlockedError that names the owner (process, host, since when, age).
 
-    Path(path).parent.mkdir(parents=True, exist_ok=True)
-    lock = FileLock(path, timeout=0)
+    A lock that only children of a dead owner hold is waited for `patience` seconds; then they are ended.
+    """
+    descriptor = _open(path)
     owner = Path(f"{path}.owner")
     try:
-        with lock:
-            owner.write_text(
-                json.dumps({"pid": os.getpid(), "host": socket.gethostname(), "since": now}), encoding="utf-8"
-            )
+        _acquire(descriptor, path, owner, now, patience)
+        _write_owner(owner, now)
+        _HELD.append(descriptor)
+        try:
             yield
-            owner.unlink(missing_ok=True)
-    except Timeout:
-        raise BlockedError(_held(owner)) from None
+        finally:
+            _HELD.remove(descriptor)
+            with contextlib.suppress(OSError):
+                owner.unlink()
+    finally:
+        os.close(descriptor)
 
 
-def _held(owner: Path) -> Finding:
+def _open(path: str) -> int:
     try:
-        who = json.loads(owner.read_text(encoding="utf-8"))
-        by = f"process {who['pid']} on {who['host']} since {who['since']}"
-    except (OSError, ValueError, KeyError):
-        by = "another process"
+        Path(path).parent.mkdir(parents=True, exist_ok=True)
+        return os.open(
+            path, os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0), 0o666
+        )
+    except OSError as error:
+        raise ApplyError(_unusable(path, error)) from error
+
+
+def _acquire(descriptor: int, path: str, owner: Path, now: str, patience: float) -> None:
+    if _try(descriptor):
+        return
+    if not _is_dead(_read_owner(owner)):
+        raise BlockedError(_held(owner, now))
+    end = time.monotonic() + patience
+    ended = False
+    while not _try(descriptor):
+        if time.monotonic() > end:
+            if ended or not _end_holders(path):
+                raise BlockedError(_held(owner, now))
+            ended, end = True, time.monotonic() + patience
+        time.sleep(0.05)
+
+
+if sys.platform == "win32":
+
+    def _try(descriptor: int) -> bool:
+        import msvcrt
+
+        try:
+            os.lseek(descriptor, 0, os.SEEK_SET)
+            msvcrt.locking(descriptor, msvcrt.LK_NBLCK, 1)
+        except OSError:
+            return False
+        return True
+
+else:
+
+    def _try(descriptor: int) -> bool:
+        import fcntl
+
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return False
+        except OSError as error:
+            raise ApplyError(_unusable("the environment's folder", error)) from error
+        return True
+
+
+def _write_owner(owner: Path, now: str) -> None:
+    """For people only: the lock itself is the operating system's. Not being able to say so stops nothing."""
+    facts = {"pid": os.getpid(), "host": socket.gethostname(), "since": now}
+    with contextlib.suppress(OSError):
+        owner.unlink(missing_ok=True)
+        owner.write_text(json.dumps(facts), encoding="utf-8")
+
+
+def _read_owner(owner: Path) -> dict[str, object]:
+    try:
+        found = json.loads(owner.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def _is_dead(who: dict[str, object]) -> bool:
+    """True if the owner was a process of this host that is gone."""
+    pid = who.get("pid")
+    if who.get("host") != socket.gethostname() or not isinstance(pid, int) or pid <= 0:
+        return False
+    import psutil
+
+    return not psutil.pid_exists(pid)
+
+
+def _end_holders(path: str) -> bool:
+    """End what a dead owner has left running: the processes that still have its lock file open."""
+    import psutil
+
+    found = [p for p in psutil.process_iter() if p.pid != os.getpid() and _has_open(p, path)]
+    for process in found:
+        with contextlib.suppress(psutil.Error):
+            process.kill()
+    return bool(found)
+
+
+def _has_open(process: object, path: str) -> bool:
+    import psutil
+
+    assert isinstance(process, psutil.Process)
+    with contextlib.suppress(psutil.Error, OSError):
+        return any(file.path == path for file in process.open_files())
+    return False
+
+
+def _held(owner: Path, now: str) -> Finding:
+    who = _read_owner(owner)
+    by = "another process"
+    if who:
+        by = f"process {who.get('pid')} on {who.get('host')} since {who.get('since')}{_age(who.get('since'), now)}"
     return Finding(
         "environment-in-use",
         "error",
         f"Another run is changing this environment: {by}.",
         remedies=(
             Remedy("Wait for it to end, then try again. A run that died frees the environment by itself."),
+        ),
+    )
+
+
+def _age(since: object, now: str) -> str:
+    try:
+        begun = datetime.fromisoformat(str(since).replace("Z", "+00:00"))
+        seconds = int((datetime.fromisoformat(now.replace("Z", "+00:00")) - begun).total_seconds())
+    except (ValueError, TypeError):
+        return ""
+    if seconds < 0:
+        return ""
+    return f" ({seconds} s ago)" if seconds < 120 else f" ({seconds // 60} min ago)"
+
+
+def _unusable(path: str, error: OSError) -> Finding:
+    said = error.strerror or str(error)
+    return Finding(
+        "cannot-lock",
+        "error",
+        f"The environment cannot be locked against other writers: {said}.",
+        evidence=(Evidence(path, said),),
+        remedies=(
+            Remedy(
+                "Let your user write to that folder, or choose another place.",
+                "provision apply PROFILE --environment PATH",
+            ),
         ),
     )

@@ -27,6 +27,7 @@ from packaging.utils import (
     parse_wheel_filename,
 )
 
+from provision.model.artifact import ArtifactError
 from provision.model.finding import ApplyError, BlockedError, Evidence, Finding, Remedy
 from provision.world.indexes import IndexConfig, redact
 from provision.world.web import Limits, Page, Trouble, Web, host_of, is_remote
@@ -110,6 +111,27 @@ class IndexClient:
         wanted = list(dict.fromkeys(names))
         with ThreadPoolExecutor(_WORKERS) as crew:
             return dict(zip(wanted, crew.map(lambda name: self.project(name, place), wanted), strict=True))
+
+    def metadata(self, file: IndexFile) -> str:
+        """The METADATA of a listed wheel: from beside it where the index has it there, else out of the wheel.
+
+        Raises ApplyError where it cannot be had, BlockedError offline.
+        """
+        if is_remote(file.url) and file.metadata:
+            try:
+                page = self._page(f"{file.url}.metadata")
+            except Trouble as trouble:
+                raise trouble.kind(trouble.finding) from trouble
+            if page is not None:
+                return page.body.decode("utf-8", "replace")
+        if is_remote(file.url) and self._offline:
+            raise BlockedError(_offline(file.url))
+        from provision.world.ranges import wheel_metadata
+
+        try:
+            return wheel_metadata(file.url)
+        except ArtifactError as error:
+            raise ApplyError(error.findings) from error
 
     def default(self) -> str:
         """The address of the default index: the machine's, else the one that the engine falls back on."""

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import io
 import os
 import re
 import time
+import zipfile
 from netrc import NetrcParseError
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -136,6 +138,47 @@ class HttpSource:
 
     def close(self) -> None:
         self._client.close()
+
+
+class _Seekable(io.RawIOBase):
+    """A byte source as zipfile wants it."""
+
+    def __init__(self, source: FileSource | HttpSource) -> None:
+        self._source = source
+        self._at = 0
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return True
+
+    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
+        start = {io.SEEK_SET: 0, io.SEEK_CUR: self._at, io.SEEK_END: self._source.size()}[whence]
+        self._at = max(0, start + offset)
+        return self._at
+
+    def readinto(self, buffer: object) -> int:
+        view = memoryview(buffer)  # type: ignore[arg-type]
+        data = self._source.read(self._at, min(len(view), max(0, self._source.size() - self._at)))
+        view[: len(data)] = data
+        self._at += len(data)
+        return len(data)
+
+
+def wheel_metadata(url: str) -> str:
+    """METADATA of a wheel at an http(s) or file URL, read without the rest of it. Raises ArtifactError."""
+    parts = urlsplit(url)
+    source = FileSource(Path(unquote(parts.path))) if parts.scheme == "file" else HttpSource(url)
+    try:
+        with zipfile.ZipFile(io.BufferedReader(_Seekable(source), 1 << 16)) as archive:
+            name = next(n for n in archive.namelist() if re.fullmatch(r"[^/]+\.dist-info/METADATA", n))
+            return archive.read(name).decode("utf-8", "replace")
+    except (zipfile.BadZipFile, StopIteration, OSError, NotImplementedError) as error:
+        said = str(error) or "it holds no METADATA"
+        raise ArtifactError(_unreadable(_without_secrets(url), said)) from error
+    finally:
+        source.close()
 
 
 def _netrc(url: str) -> httpx.Auth | None:

@@ -24,7 +24,11 @@ def build_requires(package: ClosedPackage, fetcher: Fetcher) -> tuple[str, ...]:
         raise LockError(
             Finding("no-sdist", "error", f"{package.name} {package.version} has no source to build from.")
         )
-    path = fetcher.fetch([_wanted(listed, package.index)])[listed.sha256]
+    return requires_of(fetcher.fetch([_wanted(listed, package.index)])[listed.sha256])
+
+
+def requires_of(path: Path) -> tuple[str, ...]:
+    """PEP 518 requirements of an sdist on the disk."""
     text = pyproject(path)
     if text is None:
         return LEGACY

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from provision.ports import JobOutput, JobRequest
+from provision.world.mutex import inherited
 
 #: The stand-alone scripts; they are copied out before they run, so that nothing is written beside them.
 JOBS = Path(__file__).resolve().parents[1] / "verifying" / "jobs"
@@ -91,7 +92,7 @@ class ProcessSmokeRunner:
 def _start(command: list[str], cwd: Path, env: dict[str, str]) -> subprocess.Popen[bytes]:
     return subprocess.Popen(
         command, cwd=cwd, env=env, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT, **_own_group(),
+        stderr=subprocess.STDOUT, pass_fds=inherited(), **_own_group(),
     )  # fmt: skip
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import subprocess
 import tempfile
+import zipfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -15,9 +16,13 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+
 from provision.model.lock import PYPI
 from provision.model.profile import Index
 from provision.ports import CatalogFailure, ClosedPackage, ClosureRequest, ListedFile, Output
+from provision.world.mutex import inherited
 
 #: Targets -> uv's `--python-platform`; the glibc of Linux targets is that of locking.tags.GLIBC_CEILING.
 _PLATFORMS = {
@@ -64,7 +69,7 @@ def run(
     """Run uv to its end. Ctrl-C reaches uv too (same process group) and is raised here after it ended."""
     done = subprocess.run(
         [binary(), *arguments], cwd=cwd, env=environment(extra), capture_output=True, encoding="utf-8",
-        errors="replace", stdin=subprocess.DEVNULL, check=False,
+        errors="replace", stdin=subprocess.DEVNULL, check=False, pass_fds=inherited(),
     )  # fmt: skip
     return Output(done.returncode, done.stdout, done.stderr)
 
@@ -82,31 +87,60 @@ class UvResolver:
     """Closures through `uv pip compile`, one Python and platform at a time (never universal).
 
     `places` maps an index name (also `pypi`) to where this machine keeps it; an index that is not in it is
-    where the profile says, and the default index is what uv's own configuration says.
+    where the profile says, and the default index is what uv's own configuration says. `sealed`: the places are
+    all there is; uv's own configuration and cache do not count.
     """
 
     places: Mapping[str, Place] = field(default_factory=dict)
     offline: bool = False
+    sealed: bool = False
     #: `major.minor` -> interpreter, so that sdists are asked for their metadata by the right Python.
     interpreters: Mapping[str, str] = field(default_factory=dict)
 
     def close(self, request: ClosureRequest) -> tuple[ClosedPackage, ...] | CatalogFailure:
+        """uv binds only what is required by name to an index. A bound package that is somebody's dependency is
+        first met as an empty stub, so that no other index is asked for its name, and is then required by name."""
+        named = _names(request.requirements)
+        while True:
+            bound = frozenset(_bound(request.indexes)) - named - frozenset(request.provided)
+            stubs = bound if request.dependencies else frozenset()
+            answer = self._close(request, stubs, named)
+            if isinstance(answer, CatalogFailure):
+                return answer
+            slipped = {package.name for package in answer} & stubs
+            if not slipped:
+                return answer
+            named |= slipped
+
+    def _close(
+        self, request: ClosureRequest, stubs: frozenset[str], named: frozenset[str]
+    ) -> tuple[ClosedPackage, ...] | CatalogFailure:
         with tempfile.TemporaryDirectory(prefix="provision-") as folder:
-            Path(folder, "pyproject.toml").write_text(self._project(request), encoding="utf-8")
+            more = sorted(named - _names(request.requirements))
+            overrides = [*request.overrides, *(_stub(Path(folder, "stubs"), name) for name in sorted(stubs))]
+            Path(folder, "pyproject.toml").write_text(self._project(request, more), encoding="utf-8")
             Path(folder, "constraints.txt").write_text("\n".join(request.constraints), encoding="utf-8")
-            Path(folder, "overrides.txt").write_text("\n".join(request.overrides), encoding="utf-8")
-            if request.provided:
-                write_stand_ins(Path(folder, _PROVIDED), request.provided)
+            Path(folder, "overrides.txt").write_text("\n".join(overrides), encoding="utf-8")
+            for name, version in request.provided.items():
+                _stub(Path(folder, _PROVIDED), name, version)
             lock = Path(folder, "pylock.toml")
             if request.preferences:
                 lock.write_text(_preferences(request.preferences), encoding="utf-8")
-            done = run(self._command(request), cwd=folder)
+            done = run(self._command(request, bool(overrides)), cwd=folder, extra=self._environment())
             if done.code != 0:
                 return CatalogFailure(done.stderr.strip(), unreachable=_unreachable(done.stderr))
             closed = _read_pylock(lock.read_text(encoding="utf-8"), request.indexes)
             return tuple(p for p in closed if p.name not in request.provided)
 
-    def _command(self, request: ClosureRequest) -> list[str]:
+    def _environment(self) -> dict[str, str]:
+        """Variables for uv beside the user's own: an address on the loopback interface needs no proxy."""
+        direct = ",".join(
+            filter(None, (os.environ.get("NO_PROXY") or os.environ.get("no_proxy"), "127.0.0.1"))
+        )
+        sealed = dict.fromkeys(("UV_INDEX", "UV_EXTRA_INDEX_URL", "UV_FIND_LINKS"), "") if self.sealed else {}
+        return {"NO_PROXY": direct, "no_proxy": direct, **sealed}
+
+    def _command(self, request: ClosureRequest, overridden: bool) -> list[str]:
         command = [
             "pip", "compile", "pyproject.toml", "--quiet", "--format", "pylock.toml", "--output-file", "pylock.toml",
             "--python-version", request.python, "--python-platform", _PLATFORMS[request.target], "--no-header",
@@ -114,7 +148,7 @@ class UvResolver:
         # As files, not as [tool.uv] settings: a machine may have switched settings off (UV_NO_CONFIG).
         if request.constraints:
             command += ["--constraints", "constraints.txt"]
-        if request.overrides:
+        if overridden:
             command += ["--overrides", "overrides.txt"]
         if interpreter := self.interpreters.get(request.python):
             command += ["--python", interpreter]
@@ -124,17 +158,19 @@ class UvResolver:
             command += ["--exclude-newer", request.as_of]
         if self.offline:
             command += ["--offline"]
+        if self.sealed:
+            command += ["--no-config", "--no-cache", "--no-python-downloads"]
         if default := self.places.get(PYPI):
             command += ["--default-index", default.url]
         return command
 
-    def _project(self, request: ClosureRequest) -> str:
+    def _project(self, request: ClosureRequest, more: Sequence[str]) -> str:
         lines = [
             "[project]",
             'name = "the-profile"',
             'version = "0"',
             f'requires-python = ">={request.python}"',
-            f"dependencies = {_array((*request.requirements, *_pins(request.provided)))}",
+            f"dependencies = {_array([*request.requirements, *more, *_pins(request.provided)])}",
         ]
         if request.provided:
             lines += ["[[tool.uv.index]]", f"name = {_quoted(_PROVIDED)}", f"url = {_quoted('./' + _PROVIDED)}"]
@@ -148,6 +184,27 @@ class UvResolver:
         return "\n".join(lines) + "\n"
 
 
+def _names(requirements: Sequence[str]) -> frozenset[str]:
+    return frozenset(canonicalize_name(Requirement(text).name) for text in requirements)
+
+
+def _bound(indexes: Sequence[Index]) -> dict[str, str]:
+    """Package -> the index that it is bound to."""
+    return {canonicalize_name(name): index.name for index in indexes for name in index.packages}
+
+
+def _stub(folder: Path, name: str, version: str = "0") -> str:
+    """Make an empty wheel and return the requirement that takes it in the place of any wish for that package."""
+    folder.mkdir(exist_ok=True)
+    stem = f"{name.replace('-', '_')}-{version}"
+    path = folder / f"{stem}-py3-none-any.whl"
+    with zipfile.ZipFile(path, "w") as wheel:
+        wheel.writestr(f"{stem}.dist-info/METADATA", f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n")
+        wheel.writestr(f"{stem}.dist-info/WHEEL", "Wheel-Version: 1.0\nTag: py3-none-any\n")
+        wheel.writestr(f"{stem}.dist-info/RECORD", "")
+    return f"{name} @ {path.as_uri()}"
+
+
 def _sources(request: ClosureRequest) -> list[str]:
     bound = [(name, index.name) for index in request.indexes for name in index.packages]
     bound = [(name, index) for name, index in bound if name not in request.provided]
@@ -155,27 +212,13 @@ def _sources(request: ClosureRequest) -> list[str]:
     return [f"{_quoted(name)} = {{ index = {_quoted(index)} }}" for name, index in bound]
 
 
-#: The folder of stand-ins for distributions that an environment has already.
+#: The folder of empty wheels that stand for distributions which an environment has already: the resolver counts with
+#: them, what they need is there too, and their versions cannot move.
 _PROVIDED = "provided"
 
 
 def _pins(provided: Mapping[str, str]) -> tuple[str, ...]:
     return tuple(f"{name}=={version}" for name, version in provided.items())
-
-
-def write_stand_ins(folder: Path, provided: Mapping[str, str]) -> None:
-    """Empty wheels of the distributions that are there already, so that the resolver counts with them: what they
-    need is there too, and their versions cannot move."""
-    import zipfile
-
-    folder.mkdir()
-    for name, version in provided.items():
-        stem = f"{name.replace('-', '_')}-{version}"
-        with zipfile.ZipFile(folder / f"{stem}-py3-none-any.whl", "w") as wheel:
-            info = f"{stem}.dist-info"
-            wheel.writestr(f"{info}/METADATA", f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n")
-            wheel.writestr(f"{info}/WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n")
-            wheel.writestr(f"{info}/RECORD", "")
 
 
 def _quoted(text: str) -> str:
@@ -201,7 +244,7 @@ def _unreachable(text: str) -> bool:
 
 
 def _read_pylock(text: str, indexes: Sequence[Index]) -> tuple[ClosedPackage, ...]:
-    bound = {name: index.name for index in indexes for name in index.packages}
+    bound = _bound(indexes)
     packages = read_toml(text).get("packages", [])
     return tuple(_package(entry, bound.get(entry["name"], PYPI)) for entry in packages)
 

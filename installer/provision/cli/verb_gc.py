@@ -1,0 +1,59 @@
+"""provision gc"""
+
+from __future__ import annotations
+
+import click
+
+from provision.cli.common import (
+    environment_option,
+    json_option,
+    quick_session,
+    quiet_option,
+    recovered_json,
+    reference_argument,
+)
+
+
+@click.command("gc", short_help="Remove generations that nothing needs.")
+@reference_argument
+@click.option(
+    "--keep",
+    type=click.IntRange(min=1),
+    default=2,
+    show_default=True,
+    metavar="N",
+    help="How many proven generations stay, the current one among them.",
+)
+@click.option("--dry-run", is_flag=True, help="Say what would be removed.")
+@environment_option
+@json_option
+@quiet_option
+def command(
+    reference: str | None, keep: int, dry_run: bool, environment: str | None, as_json: bool, quiet: bool
+) -> int:
+    """Remove old generations of the environment of REFERENCE (a profile or the environment's path; without it the
+    only environment of this folder), and those that failed or were never finished. The current one always stays."""
+    from provision.cli.rendering import print_json, say
+    from provision.pipeline.places import find_environment
+    from provision.pipeline.returning import run_gc
+
+    session = quick_session(as_json or quiet)
+    path = find_environment(session, reference, environment)
+    done = run_gc(session, path, keep, dry_run)
+    numbers = [g.number for g in done.removed]
+    if as_json:
+        print_json(
+            {
+                "outcome": "changed" if done.changed and not dry_run else "unchanged",
+                "environment": path,
+                "generation": done.generation,
+                "removed": numbers,
+                "dry_run": dry_run,
+                "recovered": recovered_json(done.recovered),
+                "findings": [],
+            }
+        )
+    elif not quiet:
+        what = ", ".join(f"{g.number} ({g.outcome})" for g in done.removed) or "nothing"
+        say(f"{'Would remove' if dry_run else 'Removed'}: {what}")
+    return 0

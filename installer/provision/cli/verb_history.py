@@ -1,0 +1,51 @@
+"""provision history"""
+
+from __future__ import annotations
+
+import click
+
+from provision.cli.common import environment_option, json_option, reference_argument
+from provision.model.state import Generation
+
+
+@click.command("history", short_help="List the generations of an environment.")
+@reference_argument
+@environment_option
+@json_option
+def command(reference: str | None, environment: str | None, as_json: bool) -> int:
+    """List the generations of the environment of REFERENCE (a profile or the environment's path; without it the
+    only environment of this folder): when each was made, from what, what was proven, which one is current."""
+    from dataclasses import asdict
+
+    from provision.cli.rendering import print_json, say, table
+    from provision.inspecting import history, inspect
+    from provision.pipeline.places import find_environment
+    from provision.pipeline.session import Session
+
+    session = Session()
+    path = find_environment(session, reference, environment)
+    state, generations = inspect(session.files, path), history(session.files, path)
+    if as_json:
+        rows = [asdict(g) for g in generations]
+        facts = {"environment": path, "kind": state.kind, "generation": state.generation}
+        print_json({**facts, "generations": rows, "findings": []})
+        return 0
+    if not generations:
+        say(f"{path}   no generation")
+    for line in table([_row(g) for g in reversed(generations)]):
+        say(line)
+    return 0
+
+
+def _row(generation: Generation) -> list[str]:
+    proven = generation.proven
+    jobs = f"{', '.join(proven.get('jobs', ()))} on {proven.get('device', '')}" if proven else ""
+    return [
+        str(generation.number),
+        generation.outcome,
+        generation.created[:16].replace("T", " "),
+        generation.profile,
+        f"Python {generation.python}" if generation.python else "",
+        jobs,
+        "<- current" if generation.current else "",
+    ]

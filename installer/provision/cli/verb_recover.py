@@ -1,0 +1,43 @@
+"""provision recover"""
+
+from __future__ import annotations
+
+import click
+
+from provision.cli.common import (
+    environment_option,
+    json_option,
+    quick_session,
+    quiet_option,
+    recovered_json,
+    reference_argument,
+)
+
+
+@click.command("recover", short_help="Make whole what an interrupted run left.")
+@reference_argument
+@environment_option
+@json_option
+@quiet_option
+def command(reference: str | None, environment: str | None, as_json: bool, quiet: bool) -> int:
+    """Take back (or complete) what a killed run left of the environment of REFERENCE (a profile or the environment's
+    path; without it the only environment of this folder). Every verb that changes an environment does this first."""
+    from provision.cli.rendering import print_json, say
+    from provision.pipeline.places import find_environment, recovered_text
+    from provision.pipeline.returning import run_recover
+
+    session = quick_session(quiet=True)
+    path = find_environment(session, reference, environment)
+    done = run_recover(session, path)
+    if as_json:
+        print_json(
+            {
+                "outcome": done.what if done else "unchanged",
+                "environment": path,
+                "recovered": recovered_json(done),
+                "findings": [],
+            }
+        )
+    elif not quiet:
+        say(f"Recovered: {recovered_text(done)}." if done else "Nothing to recover: no run was interrupted.")
+    return 0

@@ -1,0 +1,52 @@
+"""provision rollback"""
+
+from __future__ import annotations
+
+import click
+
+from provision.cli.common import (
+    environment_option,
+    json_option,
+    quick_session,
+    quiet_option,
+    recovered_json,
+    reference_argument,
+)
+
+
+@click.command("rollback", short_help="Go back to an earlier generation, at once.")
+@reference_argument
+@click.option(
+    "--to", type=click.IntRange(min=1), metavar="N", help="This one; without it the last proven one before."
+)
+@click.option("-y", "--yes", is_flag=True, help="Go there even if its proof failed.")
+@environment_option
+@json_option
+@quiet_option
+def command(
+    reference: str | None, to: int | None, yes: bool, environment: str | None, as_json: bool, quiet: bool
+) -> int:
+    """Point the environment of REFERENCE (a profile or the environment's path; without it the only environment of
+    this folder) at an earlier generation. Nothing is built or fetched; `rollback --to N` goes forward again too."""
+    from provision.cli.rendering import print_json, say
+    from provision.pipeline.places import find_environment
+    from provision.pipeline.returning import run_rollback
+
+    session = quick_session(as_json or quiet)
+    path = find_environment(session, reference, environment)
+    done = run_rollback(session, path, to, yes)
+    if as_json:
+        print_json(
+            {
+                "outcome": "changed" if done.changed else "unchanged",
+                "environment": path,
+                "generation": done.generation,
+                "former": done.former,
+                "recovered": recovered_json(done.recovered),
+                "findings": [],
+            }
+        )
+    elif not quiet:
+        back = f" (was {done.former}; back: provision rollback --to {done.former})" if done.former else ""
+        say(f"{path} is generation {done.generation}{back if done.changed else ' already'}")
+    return 0

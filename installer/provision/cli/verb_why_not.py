@@ -1,0 +1,130 @@
+"""provision why-not"""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from provision.cli.common import json_option, profile_argument, variant_option
+from provision.model.finding import Finding, UnsatisfiableError
+
+if TYPE_CHECKING:
+    from provision.pipeline.reasons import Fit
+
+
+@click.command("why-not", short_help="Say why something does not fit a profile, and the ways out.")
+@profile_argument()
+@click.argument("requirement")
+@click.option("--target", "targets", multiple=True, metavar="TARGET", help="Only for this target.")
+@variant_option
+@click.option("--offline", is_flag=True, help="Ask knowledge only, not the index.")
+@json_option
+def command(
+    profile: str,
+    requirement: str,
+    targets: tuple[str, ...],
+    variant: str | None,
+    offline: bool,
+    as_json: bool,
+) -> int:
+    """Say why REQUIREMENT does not fit PROFILE: the fact, its source, the ways out. Exit 3 if it does not; 0 if it does.
+
+    REQUIREMENT is a framework or its distribution, a package, `python`, `cuda`, `cudnn` or another runtime, with a
+    version specifier. It takes the place of what the profile says about the same thing. Nothing is written.
+
+    \b
+        provision why-not profiles/team.yaml "tensorflow==2.11"
+        provision why-not profiles/team.yaml "numpy>=2"
+        provision why-not profiles/team.yaml "python==3.13"
+    """
+    from provision.cli.common import make_session
+    from provision.pipeline.profiles import read, variants_of
+    from provision.pipeline.reasons import why_not
+
+    session = make_session(quiet=True, as_json=as_json, offline=offline)
+    sources = variants_of(read(profile, session.folder), variant)
+    fits = tuple(fit for source in sources for fit in why_not(source, session, requirement, targets))
+    if as_json:
+        from provision.cli.rendering import print_json
+
+        print_json(_document(profile, requirement, fits))
+    else:
+        for fit in fits:
+            _show(profile, requirement, fit)
+    return 0 if any(fit.fits for fit in fits) else UnsatisfiableError.exit_code
+
+
+def _show(profile: str, requirement: str, fit: Fit) -> None:
+    from provision.cli.rendering import paint, say
+
+    python = f" with Python {fit.answer.python}" if fit.answer.python else ""
+    variant = f" ({fit.variant})" if fit.variant else ""
+    where = f"{profile}{variant} on {fit.answer.target}{python}"
+    if fit.fits:
+        known = " as far as knowledge goes" if fit.lock is None else ""
+        say(f"{paint(requirement, bold=True)} fits {where}{known}.")
+        _show_fit(fit)
+        return
+    say(f"{paint(requirement, bold=True)} does not fit {where}.")
+    for finding in fit.findings:
+        say()
+        for line in _refusal(finding):
+            say(line)
+    say()
+
+
+def _refusal(finding: Finding) -> list[str]:
+    """Fact, evidence, ways out."""
+    from provision.cli.rendering import block, paint, row, way_lines
+
+    facts = [*finding.summary.splitlines(), *finding.detail.splitlines()]
+    lines = [row("fact" if n == 0 else "", fact) for n, fact in enumerate(facts)]
+    lines[0] += f"  {paint(f'[{finding.code}]', dim=True)}"
+    for number, one in enumerate(finding.evidence[:3]):
+        text = f"{one.source}: {one.text}" if one.text else one.source
+        lines += block("" if number else "evidence", text)
+    return [*lines, *way_lines(finding.remedies, sys.stdout)]
+
+
+def _show_fit(fit: Fit) -> None:
+    from provision.cli.rendering import row, say
+    from provision.cli.showing import CONFIDENCE, FRAMEWORKS
+
+    stack = fit.answer.stack
+    assert stack is not None
+    for choice in fit.lock.stack if fit.lock else stack.choices:
+        if choice.axis in FRAMEWORKS:
+            say(row(choice.axis, f"{choice.value}   {CONFIDENCE[choice.confidence]}: {choice.because}"))
+    for patch in fit.lock.patches if fit.lock else stack.patches:
+        say(row("held", f"{patch.requirement}   {patch.because}"))
+    if fit.lock is None:
+        say(row("packages", "no index was asked: provision lock says whether they can be locked"))
+    else:
+        say(row("packages", f"{len(fit.lock.packages)}, all of them can be locked"))
+
+
+def _document(profile: str, requirement: str, fits: tuple[Fit, ...]) -> dict[str, Any]:
+    return {
+        "profile": profile,
+        "requirement": requirement,
+        "fits": any(fit.fits for fit in fits),
+        "answers": [_answer(fit) for fit in fits],
+        "findings": [f.to_json() for fit in fits for f in fit.findings],
+    }
+
+
+def _answer(fit: Fit) -> dict[str, Any]:
+    from provision.documents import to_json
+
+    stack = fit.answer.stack
+    return {
+        "variant": fit.variant,
+        "target": fit.answer.target,
+        "python": fit.answer.python,
+        "fits": fit.fits,
+        "choices": [to_json(c) for c in stack.choices] if stack and fit.fits else [],
+        "packages": {p.name: p.version for p in fit.lock.packages} if fit.lock else None,
+        "findings": [f.to_json() for f in fit.findings],
+    }

@@ -1,0 +1,124 @@
+"""provision lock: many at once, pins that stay, and what is told about it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from tests.cli.conftest import Here
+from tests.support.golden import golden
+from tests.support.index import LoopbackIndex
+from tests.support.stacks import TF221
+
+CPU = """\
+schema: 1
+name: {name}
+targets: [linux-x86_64]
+python: "3.10"
+frameworks: {{tensorflow: "*"}}
+"""
+
+
+@pytest.fixture
+def old_index(tiny_tensorflow: LoopbackIndex) -> LoopbackIndex:
+    """The index as it was before TensorFlow 2.21 and numpy 1.26."""
+    for name, version in (("tensorflow-cpu", "2.21.0"), ("numpy", "1.26.4"), ("six", "1.17.0")):
+        for path in (tiny_tensorflow.root / "simple" / name).glob(f"*{version}*"):
+            path.unlink()
+    return tiny_tensorflow
+
+
+def profile(folder: Path, name: str, text: str = CPU) -> Path:
+    (folder / "profiles").mkdir(exist_ok=True)
+    path = folder / "profiles" / f"{name}.yaml"
+    path.write_text(text.format(name=name))
+    return path
+
+
+def versions(folder: Path, name: str = "a") -> dict[str, str]:
+    (path,) = (folder / "profiles" / "locks" / name).glob("*.lock.yaml")
+    packages: list[dict[str, Any]] = yaml.safe_load(path.read_text())["packages"]
+    return {p["name"]: p["version"] for p in packages}
+
+
+def test_pins_stay_and_single_ones_are_let_go(old_index: LoopbackIndex, tmp_path: Path, tiny: Here) -> None:
+    profile(tmp_path, "a")
+    ran = tiny("lock", "--all")
+    assert ran.code == 0
+    golden("lock-new", ran.out)
+    first = versions(tmp_path)
+    assert (first["tensorflow-cpu"], first["numpy"]) == ("2.10.1", "1.21.6")
+
+    old_index.wheel("tensorflow-cpu", "2.21.0", requires=TF221)
+    old_index.wheel("numpy", "1.26.4")
+    ran = tiny("lock", "--all")
+    assert (ran.code, versions(tmp_path)) == (0, first), "a pin of a framework stays, too"
+    assert ran.out == "1 lock unchanged: profiles/locks/a/linux-x86_64-py310.lock.yaml\n"
+
+    ran = tiny("lock", "profiles/a.yaml", "--upgrade", "NumPy")
+    assert versions(tmp_path) == {**first, "numpy": "1.26.4"}
+    golden("lock-upgrade-one", ran.out)
+
+    ran = tiny("lock", "--upgrade=tensorflow", "profiles/a.yaml", "--json")
+    (lock,) = ran.document["locks"]
+    assert (lock["status"], lock["changes"]["stack"][0]["after"]) == ("written", "tensorflow-cpu==2.21.0")
+    assert versions(tmp_path)["numpy"] == "1.26.4", "what need not move does not"
+
+    old_index.wheel("protobuf", "6.33.0")
+    assert tiny("lock", "--upgrade", "profiles/a.yaml").code == 0, "a profile is no name of a package"
+    assert versions(tmp_path)["protobuf"] == "6.33.0"
+
+
+def test_many_at_once(tiny_tensorflow: LoopbackIndex, tmp_path: Path, tiny: Here) -> None:
+    for name in ("a", "b", "c"):
+        profile(tmp_path, name)
+    more = "variants:\n- {name: new, python: '3.12'}\n- {name: old, python: '3.10', frameworks: {tensorflow: ==2.10.1}}\n"
+    profile(
+        tmp_path,
+        "d",
+        CPU.replace("linux-x86_64", "linux-x86_64, windows-x86_64")
+        + more.replace("{", "{{").replace("}", "}}"),
+    )
+    ran = tiny("lock", "--all")
+    assert ran.code == 0, ran
+    told = sorted(line.split(":")[0].split(maxsplit=1)[1] for line in ran.err.splitlines())
+    assert told == [
+        "a · linux-x86_64 · Python 3.10", "b · linux-x86_64 · Python 3.10", "c · linux-x86_64 · Python 3.10",
+        "d · new · linux-x86_64 · Python 3.12", "d · new · windows-x86_64 · Python 3.12",
+        "d · old · linux-x86_64 · Python 3.10", "d · old · windows-x86_64 · Python 3.10",
+    ]  # fmt: skip
+    assert ran.out.endswith("7 locks: 7 written\n")
+    assert len(list((tmp_path / "profiles" / "locks").rglob("*.lock.yaml"))) == 7
+    document = tiny("lock", "--all", "--json").document
+    assert [(d["profile"], d["variant"], d["status"]) for d in document["locks"]] == [
+        ("a", None, "unchanged"), ("b", None, "unchanged"), ("c", None, "unchanged"),
+        ("d", "new", "unchanged"), ("d", "new", "unchanged"), ("d", "old", "unchanged"), ("d", "old", "unchanged"),
+    ]  # fmt: skip
+    assert tiny("lock", "--all", "--check").out == "5 profiles match their locks.\n"
+
+
+def test_one_that_cannot_be_locked_does_not_keep_the_others(
+    tiny_tensorflow: LoopbackIndex, tmp_path: Path, tiny: Here
+) -> None:
+    profile(tmp_path, "a")
+    profile(tmp_path, "b", CPU + "packages: [no-such-thing]\n")
+    profile(tmp_path, "c", CPU.replace('tensorflow: "*"', "tensorflow: ==2.11.0"))
+    ran = tiny("lock", "--all", "--json")
+    assert ran.code == 3
+    assert {(d["profile"], d["status"]) for d in ran.document["locks"]} == {
+        ("a", "written"), ("b", "failed"), ("c", "failed"),
+    }  # fmt: skip
+    assert sorted(ran.codes) == ["no-build", "no-such-package"]
+    assert versions(tmp_path)["tensorflow-cpu"] == "2.21.0"
+    ran = tiny("lock", "--all", "--check", "--json")
+    assert (ran.code, ran.codes) == (4, ["lock-missing", "no-build"])
+
+
+def test_nothing_to_lock(tiny_tensorflow: LoopbackIndex, tmp_path: Path, tiny: Here) -> None:
+    profile(tmp_path, "a")
+    ran = tiny("lock", "--all", "--python", "3.12", "--json")
+    assert (ran.code, ran.codes) == (2, ["nothing-to-lock"])
+    assert tiny("lock").code == 2
