@@ -336,7 +336,8 @@ class RuleRow(Row):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CondaSpecRow(Row):
     """What an axis of a profile is called as a conda package, for some versions and one runtime. `build` is a
-    glob that the build string must match, so that no build for another runtime slips in.
+    glob that the build string must match, so that no build for another runtime slips in. With `channels`, it
+    speaks only for a profile that names one of them.
     """
 
     axis: Literal["torch", "tensorflow", "cuda", "cudnn"]
@@ -344,6 +345,7 @@ class CondaSpecRow(Row):
     package: str
     build: str = ""
     versions: tuple[str, ...] = ()
+    channels: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

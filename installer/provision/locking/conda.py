@@ -71,10 +71,12 @@ def lock(
     default_channels: Sequence[str],
     cuda: str,
     distributions: Mapping[str, str],
+    axes: Mapping[str, str],
 ) -> Lock:
     """Pin every conda package of the stack and every wheel on top.
 
-    `distributions` says which Python distribution a conda package of another name holds. Raises
+    `distributions` says which Python distribution a conda package of another name holds, `axes` which packages
+    carry an axis of the stack (`cuda-version` -> `cuda`). Raises
     UnsatisfiableError with the reasons, also where a package has no hash at all.
     """
     request = CondaRequest(
@@ -94,7 +96,7 @@ def lock(
         digests=digests,
         manager="conda",
         path=profile.environment.path,
-        stack=tuple(_choices(stack, conda)),
+        stack=tuple(_choices(stack, conda, axes)),
         needs=tuple(_needs(stack, conda)),
         notes=(*stack.notes, *_notes(conda)),
         absent=stack.absent,
@@ -160,7 +162,9 @@ def _is_version(text: str) -> bool:
     return True
 
 
-def _choices(stack: Stack, conda: Sequence[CondaArtifact]) -> Iterator[Choice]:
+def _choices(
+    stack: Stack, conda: Sequence[CondaArtifact], axes: Mapping[str, str]
+) -> Iterator[Choice]:
     """The stack's choices with the versions that the solve gave: `torch` -> `pytorch==2.4.0`."""
     by_name = {a.name: a for a in conda}
     seen = set()
@@ -174,7 +178,7 @@ def _choices(stack: Stack, conda: Sequence[CondaArtifact]) -> Iterator[Choice]:
         value = f"{artifact.name}=={artifact.version}" if framework else artifact.version
         because = f"build {artifact.build} of {artifact.channel}"
         yield Choice(axis=choice.axis, value=value, because=because, rule=choice.rule, source=choice.source)
-    for axis, name in (("cuda", "cuda-version"), ("cuda", "cudatoolkit"), ("cudnn", "cudnn")):
+    for name, axis in axes.items():
         if axis not in seen and name in by_name:
             seen.add(axis)
             yield Choice(axis=axis, value=by_name[name].version, because="it comes with the framework")

@@ -109,3 +109,8 @@ class Lock:
     virtual_packages: dict[str, str] = field(default_factory=dict)
     #: Conda packages whose post-link scripts may run.
     link_scripts: tuple[str, ...] = ()
+
+    @property
+    def pins(self) -> tuple[tuple[str, str], ...]:
+        """(name, version) of everything that will be installed, whoever installs it."""
+        return tuple((a.name, a.version) for a in (*self.conda, *self.packages))

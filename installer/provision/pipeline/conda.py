@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from packaging.version import InvalidVersion, Version
 
-from provision.knowledge import CondaNameRow, Knowledge, RuntimeRow
+from provision.knowledge import CondaNameRow, CondaSpecRow, Knowledge, RuntimeRow
 from provision.loading import profile_digest
 from provision.locking.conda import lock as close_conda
 from provision.model.lock import Digests, Lock
@@ -38,6 +38,7 @@ def make_conda_lock(
         default_channels=DEFAULT_CHANNELS,
         cuda=driver_cuda(profile, target, knowledge),
         distributions=distributions(knowledge),
+        axes={row.package: row.axis for row in knowledge.rows(CondaSpecRow) if row.axis in ("cuda", "cudnn")},
     )
     made = replace(made, needs=(*made.needs, *_driver_need(made, knowledge)))
     rules = [c.rule for c in made.stack] + [n.rule for n in made.needs]
@@ -76,10 +77,10 @@ def _runs(row: RuntimeRow, target: str, driver: str) -> bool:
 
 def _driver_need(made: Lock, knowledge: Knowledge) -> Iterator[Need]:
     """The driver that the CUDA of the lock asks for."""
-    held = next((a for name in ("cuda-version", "cudatoolkit") for a in made.conda if a.name == name), None)
-    if made.hardware != "nvidia" or held is None:
+    held = next((choice.value for choice in made.stack if choice.axis == "cuda"), "")
+    if made.hardware != "nvidia" or not held:
         return
-    version = ".".join(held.version.split(".")[:2])
+    version = ".".join(held.split(".")[:2])
     row = knowledge.runtime("cuda", version)
     floor = row.driver_floor.get(made.target.split("-")[0]) if row else None
     if row and floor:

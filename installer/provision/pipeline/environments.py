@@ -195,7 +195,7 @@ def _lock_for(
     if relocked.lock is None:
         raise UnsatisfiableError(relocked.findings)
     made, digest = read_lock_file(relocked.path)
-    session.reporter.stage("Locked", f"{target}, Python {python}: {len(made.packages)} packages ({stale})")
+    session.reporter.stage("Locked", f"{target}, Python {python}: {len(made.pins)} packages ({stale})")
     return made, digest, relocked.path, relocked
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -122,10 +122,12 @@ class Session:
         """Channels and the installer of conda environments; needs the extra `conda` when it is used."""
         from provision.world.channels import host_channels
         from provision.world.conda import RattlerEngine
+        from provision.world.recorded_channels import replayed
 
-        return RattlerEngine(
-            host_channels(self.indexes.mapped), self.indexes, self.cache, offline=self.offline
-        )
+        settings = host_channels(self.indexes.mapped)
+        if self.replay is not None:
+            settings = replace(settings, replay=replayed(self.replay, self.cache))
+        return RattlerEngine(settings, self.indexes, self.cache, offline=self.offline)
 
     @property
     def channels(self) -> Channels:

@@ -56,7 +56,9 @@ _BECAUSE = "the profile asks for it; the channels decide which build fits"
 
 
 def _asked(profile: Profile, runtime: str, knowledge: Knowledge) -> Iterator[Asked]:
+    channels = set(profile.environment.channels or DEFAULT_CHANNELS)
     rows = [row for row in knowledge.rows(CondaSpecRow) if row.runtime == runtime]
+    rows = [row for row in rows if not row.channels or channels & set(row.channels)]
     wanted = {str(name): framework.version for name, framework in profile.frameworks.items()}
     named = {str(name): f.package for name, f in profile.frameworks.items() if f.package}
     for axis, version in {**wanted, **profile.accelerator}.items():

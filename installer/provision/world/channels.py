@@ -9,13 +9,14 @@ import os
 import re
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePosixPath
 from typing import Any
 
 from provision.model.finding import Evidence, Finding, Remedy, UsageError
 from provision.ports import Reader
 from provision.world.indexes import variable_name
+from provision.world.recorded_channels import Replay
 
 #: Where a bare channel name is, and where the channels of the distribution are, unless a machine says otherwise.
 ALIAS = "https://conda.anaconda.org"
@@ -48,6 +49,8 @@ class ChannelConfig:
     mirrored: Mapping[str, str] = field(default_factory=dict)
     defaults: tuple[str, ...] = ()
     mapped: Mapping[str, str] = field(default_factory=dict)
+    #: Recorded channels, only for solving; files come from the true places.
+    replay: Replay = field(default_factory=Replay)
 
     def channels(self, names: Sequence[str], subdir: str) -> tuple[Channel, ...]:
         """Channels in order, `defaults` written out."""
@@ -58,8 +61,12 @@ class ChannelConfig:
                 if name == "defaults"
                 else (name,)
             )
-            found += [self.channel(member) for member in members]
+            found += [self._solving(member) for member in members]
         return tuple(dict.fromkeys(found))
+
+    def _solving(self, named: str) -> Channel:
+        channel = self.channel(named)
+        return replace(channel, place=self.replay.places.get(channel.name, channel.place))
 
     def channel(self, named: str) -> Channel:
         name = channel_name(named)

@@ -11,6 +11,7 @@ import json
 import os
 import subprocess
 from collections.abc import Callable, Coroutine, Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, cast
@@ -57,8 +58,10 @@ class RattlerEngine:
             return CatalogFailure(redact_text(str(error)), unreachable=True)
         except (exceptions.InvalidMatchSpecError, exceptions.InvalidVersionSpecError) as error:
             raise UsageError(_bad_spec(request, str(error))) from None
-        found = (_artifact(record, channels) for record in records)
-        return tuple(sorted(found, key=lambda a: a.name))
+        found = [_artifact(record, channels) for record in records]
+        leads = self._channels.replay.leads
+        known = (replace(a, depends=()) if f"{a.channel}/{a.subdir}/{a.file}" in leads else a for a in found)
+        return tuple(sorted(known, key=lambda a: a.name))
 
     async def _records(
         self, request: CondaRequest, channels: Sequence[Channel]
