@@ -372,6 +372,9 @@ class Store(Protocol):
     def present(self, artifacts: Sequence[Artifact]) -> frozenset[str]:
         """SHA-256 of those that need no download."""
 
+    def place(self, artifact: Artifact) -> str | None:
+        """Path of an artifact that is here; None if it would have to be downloaded."""
+
     def fetch(self, lock: Lock, advance: Callable[[int], None]) -> tuple[LocalFile, ...]:
         """Packages and build tools of a lock as local files. Raises ProvisionError leaves."""
 
@@ -384,8 +387,9 @@ class Installer(Protocol):
     def build(self, sdist: LocalFile, python: str, tools: Sequence[LocalFile]) -> LocalFile:
         """A wheel of an sdist, built by that interpreter with these build tools and no index."""
 
-    def install(self, environment: str, wheels: Sequence[LocalFile]) -> None:
-        """Install exactly these wheels, hashes enforced, dependencies not looked at, no index."""
+    def install(self, environment: str, wheels: Sequence[LocalFile], again: bool = False) -> None:
+        """Install exactly these wheels, hashes enforced, dependencies not looked at, no index. `again` replaces what
+        is installed already, and reads the wheels anew."""
 
     def contents(self, wheel: LocalFile) -> Contents:
         """What a wheel holds, by its own directory; nothing is unpacked. Raises ApplyError for what is no wheel."""
@@ -401,3 +405,32 @@ class Installer(Protocol):
 
     def forget(self, wheels: Sequence[LocalFile]) -> None:
         """Drop what the engine keeps of these wheels unpacked: it is not what the wheels hold."""
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlacedFile:
+    """A file that was put into an environment, with its size in bytes and hash; or a symbolic link's target."""
+
+    path: str
+    size: int = 0
+    sha256: str = ""
+    link: str | None = None
+
+
+class Placer(Protocol):
+    """Puts shared libraries where a framework finds them."""
+
+    def unpack(self, archive: str, sha256: str, folder: str, destination: str) -> tuple[PlacedFile, ...]:
+        """The shared libraries of one folder of an archive, into a folder that is made. The hash is checked first.
+
+        Raises LockError for another file than the lock's, ApplyError for an archive that is not plain; then
+        nothing of it is left.
+        """
+
+    def link(self, path: str, target: str) -> None:
+        """A symbolic link to a file, with this very text. Raises FileExistsError where something stands."""
+
+    def copy(self, source: str, path: str) -> PlacedFile:
+        """A file of the user, copied. Raises FileExistsError where something stands."""
+
+    def digest(self, path: str) -> str | None:
+        """SHA-256 of a file in hexadecimal; None if it is absent or unreadable."""

@@ -5,14 +5,8 @@ Level 1, beside the ports: inspecting and applying both need it.
 
 from __future__ import annotations
 
-import csv
 import hashlib
-import io
 import json
-import posixpath
-import re
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +14,9 @@ from provision.model.state import Layout, Record
 
 if TYPE_CHECKING:
     from provision.ports import Files
+
+#: In an environment: the libraries that were placed, with every file and link.
+MANIFEST = "provision-libraries.json"
 
 
 def read_record(files: Files, layout: Layout, number: int) -> Record | None:
@@ -54,92 +51,11 @@ def site_packages(files: Files, prefix: str) -> str | None:
     return None
 
 
-def conda_labels(files: Files, prefix: str) -> tuple[str, ...]:
-    """`name-version-build` of every conda package that is recorded in a prefix."""
-    names = files.listdir(str(PurePath(prefix) / "conda-meta"))
-    return tuple(name.removesuffix(".json") for name in names if name.endswith(".json"))
-
-
-@dataclass(frozen=True, slots=True)
-class Double:
-    """A Python distribution that is there from a wheel beside a conda package of the same name: `versions` are the
-    wheel's and conda's, `shared` counts the files that both say are theirs."""
-
-    distribution: str
-    conda: str
-    versions: tuple[str, str]
-    shared: int
-
-
-def conda_owners(
-    files: Files, prefix: str, distributions: Mapping[str, str] | None = None
-) -> tuple[Double, ...]:
-    """Distributions that two managers own: conda's records against the RECORDs of wheels. `distributions` says what
-    a conda package of another name installs."""
-    labels = {label.rsplit("-", 2)[0]: label for label in conda_labels(files, prefix)}
-    known = {_plain((distributions or {}).get(name, name)): label for name, label in labels.items()}
-    folder = site_packages(files, prefix)
-    if folder is None:
-        return ()
-    owned: set[str] | None = None
-    found = []
-    for name, version in _wheels(files, folder):
-        if owned is None:
-            owned = _owned(files, prefix)
-        shared = len(owned & _recorded(files, prefix, folder, f"{name}-{version}.dist-info"))
-        label = known.get(_plain(name)) or (_owner(files, prefix, folder, name, version) if shared else "")
-        if label:
-            found.append(Double(name, label, (version, label.rsplit("-", 2)[1]), shared))
-    return tuple(found)
-
-
-def _plain(name: str) -> str:
-    return re.sub(r"[-_.]+", "-", name).lower()
-
-
-def _wheels(files: Files, folder: str) -> Iterator[tuple[str, str]]:
-    """(name, version) of the distributions that something else than conda installed."""
-    for entry in files.listdir(folder):
-        if entry.endswith(".dist-info"):
-            installer = files.read_text(str(PurePath(folder) / entry / "INSTALLER")) or ""
-            name, _, version = entry.removesuffix(".dist-info").rpartition("-")
-            if installer.strip() != "conda":
-                yield name, version
-
-
-def _records(files: Files, prefix: str) -> Iterator[tuple[str, dict[str, Any]]]:
-    for label in conda_labels(files, prefix):
-        path = str(PurePath(prefix) / "conda-meta" / f"{label}.json")
-        try:
-            record = json.loads(files.read_text(path, limit=1 << 26) or "{}")
-        except ValueError:
-            continue
-        if isinstance(record, dict):
-            yield label, record
-
-
-def _owned(files: Files, prefix: str) -> set[str]:
-    return {str(path) for _, record in _records(files, prefix) for path in record.get("files", ())}
-
-
-def _owner(files: Files, prefix: str, folder: str, name: str, version: str) -> str:
-    mine = _recorded(files, prefix, folder, f"{name}-{version}.dist-info")
-    return next((label for label, record in _records(files, prefix) if mine & set(record.get("files", ()))), "")
-
-
-def _recorded(files: Files, prefix: str, folder: str, info: str) -> set[str]:
-    """The files of a wheel, relative to the prefix, as its RECORD names them."""
-    text = files.read_text(str(PurePath(folder) / info / "RECORD"), limit=1 << 26) or ""
-    base = PurePath(folder).relative_to(prefix).as_posix()
-    paths = (row[0] for row in csv.reader(io.StringIO(text)) if row)
-    return {posixpath.normpath(posixpath.join(base, path)) for path in paths}
-
-
 def snapshot(files: Files, prefix: str) -> str:
     """A digest of which packages are installed: changes when one is added, removed, replaced or broken.
 
-    It looks at the top level of site-packages and at each RECORD's size and time, not at every file
-    (`verify --files` does).
+    It looks at the top level of site-packages, at each RECORD's size and time and at the placed libraries, not at
+    every file (`verify --files` does).
     """
     folder = site_packages(files, prefix)
     lines = _conda_lines(files, prefix)
@@ -151,6 +67,9 @@ def snapshot(files: Files, prefix: str) -> str:
             lines.append(f"{name} {record.size if record else None} {record.mtime_ns if record else None}")
         elif name != "__pycache__":
             lines.append(name)
+    for row in placed_files(files, prefix):
+        found = files.stat(str(PurePath(prefix) / row["path"]))
+        lines.append(f"{row['path']} {(found.size, found.mtime_ns, found.link) if found else None}")
     return hashlib.sha256("\n".join(lines).encode()).hexdigest()
 
 
@@ -163,3 +82,19 @@ def _conda_lines(files: Files, prefix: str) -> list[str]:
         if found is not None:
             lines.append(f"conda {name} {found.size} {found.mtime_ns}")
     return lines
+
+
+def manifest(files: Files, prefix: str) -> dict[str, Any]:
+    """What was placed in an environment: `libraries` and `files` (path, size, sha256, or link); empty for nothing."""
+    text = files.read_text(str(PurePath(prefix) / MANIFEST), limit=1 << 24)
+    try:
+        found = json.loads(text) if text else {}
+    except ValueError:
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def placed_files(files: Files, prefix: str) -> tuple[dict[str, Any], ...]:
+    """Files and links of the placed libraries; paths relative to the environment."""
+    rows = manifest(files, prefix).get("files", ())
+    return tuple(row for row in rows if isinstance(row, dict) and isinstance(row.get("path"), str))

@@ -128,7 +128,7 @@ class TinyInstaller:
     def build(self, sdist: LocalFile, python: str, tools: Sequence[LocalFile]) -> LocalFile:
         raise AssertionError("nothing to build")
 
-    def install(self, environment: str, wheels: Sequence[LocalFile]) -> None:
+    def install(self, environment: str, wheels: Sequence[LocalFile], again: bool = False) -> None:
         packages = f"{environment}/{PACKAGES}"
         for wheel in wheels:
             name, version = wheel.artifact.name, wheel.artifact.version

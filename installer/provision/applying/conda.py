@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from pathlib import PurePath
 from typing import TYPE_CHECKING
 
+from provision.condaprefix import conda_labels, conda_owners
 from provision.model.finding import ApplyError, Evidence, Finding, Remedy
 from provision.model.plan import Step
 from provision.ports import CondaInstaller
-from provision.prefix import conda_labels, conda_owners
 
 if TYPE_CHECKING:
     from provision.applying.steps import Context

@@ -20,7 +20,7 @@ from provision.model.lock import Lock
 from provision.model.plan import Plan, Step
 from provision.model.receipt import Receipt
 from provision.model.state import EnvState, Layout, Record
-from provision.ports import CondaInstaller, Files, Installer, Reporter, Store
+from provision.ports import CondaInstaller, Files, Installer, Placer, Reporter, Store
 from provision.prefix import read_record, snapshot
 
 
@@ -37,6 +37,9 @@ class Effects:
     fetch_python: Callable[[str], str]
     #: The engine for conda environments; None where no lock asks for one.
     conda: CondaInstaller | None = None
+    placer: Placer | None = None
+    #: File name, or library -> a path that the user gave for it.
+    given: dict[str, str] = field(default_factory=dict)
     listen: Callable[[Entry], None] = lambda entry: None
     inputs: dict[str, str] = field(default_factory=dict)
 
@@ -112,6 +115,8 @@ class _Transaction:
             "profile": self.plan.profile,
             "removed": self.failed,
         }
+        if self.plan.override:
+            facts["override"] = self.plan.override
         self.journal.write("started", undo=undo, facts=facts)
 
     def _failed_before(self) -> list[int]:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from provision.applying.archives import hostile
 from provision.applying.conda import CreatePrefix, FetchConda, InstallConda, check_owners
+from provision.applying.placing import PlaceLibraries
 from provision.applying.scripts import redirect
 from provision.model.finding import ApplyError, Evidence, Finding, Remedy
 from provision.model.lock import Artifact, Lock
@@ -158,7 +159,7 @@ def _mend_sizes(context: Context, wheels: Sequence[LocalFile]) -> None:
     if not installer.wrong_sizes(context.folder, wheels):
         return
     installer.forget(wheels)
-    installer.install(context.folder, wheels)
+    installer.install(context.folder, wheels, again=True)
     if wrong := installer.wrong_sizes(context.folder, wheels):
         raise ApplyError(_altered(wrong))
     context.effects.reporter.stage("Mended", "the cache's unpacked packages were not what the wheels hold")
@@ -237,6 +238,7 @@ HANDLERS: dict[tuple[str, str], Handler] = {
     ("fetch", "package"): FetchPackages(),
     ("build", "package"): BuildPackages(),
     ("install", "package"): InstallPackages(),
+    ("place", "library"): PlaceLibraries(),
     ("prove", "job"): Prove(),
     ("switch", "pointer"): Switch(),
 }

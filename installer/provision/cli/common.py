@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -36,6 +36,32 @@ def world_options(function: F) -> F:
         "--machine", "machine_file", type=click.Path(exists=True, dir_okay=False, path_type=Path), metavar="FILE",
         help="Take the machine from a file made by `detect --save`, not from here.",
     )(function)  # fmt: skip
+
+
+def gate_options(function: F) -> F:
+    """Options about the machine that the environment must run on."""
+    function = click.option(
+        "--force", metavar="REASON", default="",
+        help="Go on although the machine lacks what the lock needs; journal and receipt keep the reason.",
+    )(function)  # fmt: skip
+    return click.option(
+        "--for-machine", type=click.Path(exists=True, dir_okay=False, path_type=Path), metavar="FILE",
+        help="Build here for the machine of a file made by `detect --save`; proven on the CPU, and the receipt says so.",
+    )(function)  # fmt: skip
+
+
+def set_option(function: F) -> F:
+    return click.option(
+        "--set", "overrides", multiple=True, metavar="NAME=VALUE", callback=_pairs,
+        help="State a fact instead of what was found: capability.nvidia=8.6, drivers.nvidia=535.54.03, libc='glibc 2.17'.",
+    )(function)  # fmt: skip
+
+
+def _pairs(ctx: click.Context, param: click.Parameter, values: tuple[str, ...]) -> dict[str, str]:
+    for value in values:
+        if "=" not in value:
+            raise click.BadParameter(f"{value!r} is not NAME=VALUE", ctx, param)
+    return {name: text for name, _, text in (value.partition("=") for value in values)}
 
 
 def environment_option(function: F) -> F:
@@ -96,13 +122,36 @@ def recovered_json(recovered: Recovered | None) -> dict[str, Any] | None:
     return {"what": recovered.what, "verb": recovered.verb, "generation": recovered.generation}
 
 
+def library_options(function: F) -> F:
+    """Options about the libraries that are placed beside the packages."""
+    function = click.option(
+        "--library", "libraries", multiple=True, metavar="NAME=PATH", callback=_library_paths,
+        help="A file that you have already, as cudnn=PATH; it must be the one that the lock names.",
+    )(function)  # fmt: skip
+    return click.option(
+        "--accept-licence", is_flag=True, help="Accept the licences of the libraries to place; that is kept."
+    )(function)
+
+
+def _library_paths(ctx: click.Context, param: click.Parameter, value: tuple[str, ...]) -> dict[str, Path]:
+    pairs = [text.partition("=") for text in value]
+    if wrong := next((text for text, (_, _, path) in zip(value, pairs, strict=True) if not path), None):
+        raise click.BadParameter(f"{wrong} is not NAME=PATH")
+    return {name: Path(path).expanduser().absolute() for name, _, path in pairs}
+
+
 def make_session(
-    *, quiet: bool, as_json: bool, offline: bool = False, machine_file: Path | None = None
-) -> Session:
+    *, quiet: bool, as_json: bool, offline: bool = False, machine_file: Path | None = None,
+    overrides: Mapping[str, str] | None = None,
+    libraries: dict[str, Path] | None = None,
+) -> Session:  # fmt: skip
     from provision.cli.progress import HumanReporter
 
     reporter = HumanReporter(quiet=quiet)
-    session = Session(offline=offline, machine_file=machine_file, reporter=reporter)
+    session = Session(
+        offline=offline, machine_file=machine_file, overrides=overrides or {}, reporter=reporter,
+        libraries=libraries or {},
+    )  # fmt: skip
     session.confirm = _asker(as_json)
     session.judged = _teller(reporter)
     return session

@@ -43,8 +43,8 @@ def run(arguments: Sequence[str]) -> int:
         return _report((_bug(error),), BUG, as_json)
 
 
-class Terminated(KeyboardInterrupt):
-    """Somebody asked the process to end (SIGTERM, SIGHUP)."""
+class Terminated(BaseException):
+    """Somebody asked the process to end (SIGTERM, SIGHUP). No KeyboardInterrupt: click would make an Abort of it."""
 
     def __init__(self, number: int) -> None:
         self.number = number

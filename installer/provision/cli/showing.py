@@ -41,6 +41,7 @@ def show_plan(prepared: Prepared) -> None:
             say(line)
     _show_held(lock)
     say()
+    _show_notes(plan)
     if plan.blockers:
         for finding in plan.blockers:
             for line in finding_lines(finding, sys.stdout):
@@ -51,6 +52,16 @@ def show_plan(prepared: Prepared) -> None:
         say(f"Nothing has been changed. Apply with: provision apply {shown(prepared.source.path)}")
     else:
         say(f"Nothing to do: {shown(plan.environment)} is generation {plan.generation}, as proven.")
+
+
+def _show_notes(plan: Plan) -> None:
+    """What the gate says without blocking, and what would block and is overridden."""
+    for finding in (*plan.overridden, *plan.notes):
+        for line in finding_lines(finding, sys.stdout):
+            say(line)
+        say()
+    if plan.overridden:
+        say(f"Overridden: {plan.force}")
 
 
 def _show_stack(lock: Lock) -> None:
@@ -82,7 +93,7 @@ def _step_lines(plan: Plan) -> list[str]:
     lines = []
     by = {
         a: [s for s in plan.steps if s.action == a]
-        for a in ("create", "fetch", "build", "install", "prove", "switch")
+        for a in ("create", "fetch", "build", "install", "place", "prove", "switch")
     }
     for step in by["create"]:
         lines.append(
@@ -94,6 +105,8 @@ def _step_lines(plan: Plan) -> list[str]:
         lines.append(_step("+", "build", ", ".join(s.subject for s in by["build"]) + " from source"))
     if by["install"]:
         lines.append(_step("+", "install", f"{len(by['install'])} packages    {_sizes(plan)}"))
+    if by["place"]:
+        lines.append(_step("+", "place", ", ".join(s.subject for s in by["place"]) + "   inside the environment"))
     if by["prove"]:
         jobs = ", ".join(s.subject for s in by["prove"])
         lines.append(

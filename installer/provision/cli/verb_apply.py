@@ -10,7 +10,9 @@ import click
 from provision.cli.common import (
     device_option,
     environment_option,
+    gate_options,
     json_option,
+    library_options,
     profile_argument,
     quiet_option,
     world_options,
@@ -34,6 +36,8 @@ if TYPE_CHECKING:
 @click.option("--dry-run", is_flag=True, help="The same as `provision plan`.")
 @click.option("-y", "--yes", is_flag=True, help="Do not ask before an existing environment is changed.")
 @click.option("--reinstall", is_flag=True, help="Build a new generation even if nothing has changed.")
+@gate_options
+@library_options
 @world_options
 @json_option
 @quiet_option
@@ -48,16 +52,18 @@ def command(
     if dry_run:
         from provision.cli.verb_plan import command as plan_command
 
-        kept = {k: v for k, v in chosen.items() if k != "yes"}
+        kept = {k: v for k, v in chosen.items() if k not in ("yes", "libraries", "accept_licence")}
         result: int = ctx.invoke(
             plan_command, profile=profile, as_json=as_json, quiet=quiet, exit_code=False, **kept
         )
         return result
-    if not (
-        chosen["reinstall"] or chosen["python"] or chosen["variant"] or chosen["machine_file"]
-    ) and _quick(profile, chosen, as_json, quiet):
+    if not any(chosen[name] for name in _LONG_WAY) and _quick(profile, chosen, as_json, quiet):
         return 0
     return _apply(profile, chosen, as_json, quiet)
+
+
+#: With one of these the quick answer does not hold.
+_LONG_WAY = ("reinstall", "python", "variant", "machine_file", "for_machine")
 
 
 def _quick(profile: str, chosen: dict[str, Any], as_json: bool, quiet: bool) -> bool:
@@ -98,11 +104,14 @@ def _apply(profile: str, chosen: dict[str, Any], as_json: bool, quiet: bool) -> 
     from provision.pipeline.environments import Options, run_apply
 
     session = make_session(
-        quiet=quiet, as_json=as_json, offline=chosen["offline"], machine_file=chosen["machine_file"]
-    )
+        quiet=quiet, as_json=as_json, offline=chosen["offline"], machine_file=chosen["machine_file"],
+        libraries=chosen["libraries"],
+    )  # fmt: skip
     options = Options(
         environment=chosen["environment"], device=chosen["device"], python=chosen["python"],
         variant=chosen["variant"], locked=chosen["locked"], yes=chosen["yes"], reinstall=chosen["reinstall"],
+        force=chosen["force"], for_machine=chosen["for_machine"],
+        accept_licence=chosen["accept_licence"],
     )  # fmt: skip
     try:
         prepared, outcome = run_apply(profile, session, options)

@@ -9,9 +9,11 @@ import click
 from provision.cli.common import (
     device_option,
     environment_option,
+    gate_options,
     json_option,
     profile_argument,
     quiet_option,
+    set_option,
     world_options,
 )
 
@@ -27,6 +29,8 @@ from provision.cli.common import (
 @click.option("--locked", is_flag=True, help="Do not make or change a lock; fail if it is missing or stale.")
 @click.option("--reinstall", is_flag=True, help="Plan a new generation even if nothing has changed.")
 @click.option("--exit-code", is_flag=True, help="Exit 2 if there is something to do.")
+@gate_options
+@set_option
 @world_options
 @json_option
 @quiet_option
@@ -40,7 +44,11 @@ def command(profile: str, as_json: bool, quiet: bool, exit_code: bool, **chosen:
     from provision.pipeline.environments import Options, prepare
 
     session = make_session(
-        quiet=quiet, as_json=as_json, offline=chosen.pop("offline"), machine_file=chosen.pop("machine_file")
+        quiet=quiet,
+        as_json=as_json,
+        offline=chosen.pop("offline"),
+        machine_file=chosen.pop("machine_file"),
+        overrides=chosen.pop("overrides", None),
     )
     prepared = prepare(profile, session, Options(**chosen))
     if as_json:

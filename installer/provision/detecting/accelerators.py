@@ -44,6 +44,8 @@ def probe(
     devices: tuple[Device, ...] = seen.facts.get("devices", ())
     software = sdks.probe(reader, host, {device.vendor for device in devices})
     unlike = Sighting(findings=tuple(_unlike(devices)))
+    marked = visible.marked(reader, devices)
+    seen = replace(seen, facts={**seen.facts, "devices": marked}) if devices else seen
     return joined([seen, software, visible.probe(reader, devices), unlike])
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 
 from provision.detecting.rows import Row, table
 from provision.detecting.sighting import Sighting, found
@@ -46,25 +47,61 @@ def _hidden(row: Row, variables: Mapping[str, str], devices: tuple[Device, ...])
     )
 
 
-def visible_count(value: str, devices: list[Device]) -> int | None:
-    """How many devices a list of numbers or UUIDs leaves; it ends at the first that does not exist.
+def marked(reader: Reader, devices: tuple[Device, ...]) -> tuple[Device, ...]:
+    """The devices; those that a variable hides from every program say by which one (fact `hidden`).
 
-    None if it cannot be told (`all`, a notation that is not a list).
+    Numbers count from the fastest card on, unless CUDA_DEVICE_ORDER says otherwise: of unlike cards they tell
+    nothing without it.
+    """
+    variables = reader.environ()
+    for row in table("visible"):
+        name = row["variables"][0]
+        mine = [device for device in devices if device.vendor == row["vendor"]]
+        by_number = variables.get("CUDA_DEVICE_ORDER") == "PCI_BUS_ID" or len({d.name for d in mine}) == 1
+        seen = visible(variables[name], mine, by_number) if mine and name in variables else None
+        if seen is not None:
+            hidden = [device for device in mine if device not in seen]
+            devices = tuple(_hidden_by(device, name) if device in hidden else device for device in devices)
+    return devices
+
+
+def _hidden_by(device: Device, variable: str) -> Device:
+    return replace(device, facts={**device.facts, "hidden": variable})
+
+
+def visible_count(value: str, devices: list[Device]) -> int | None:
+    """How many devices a list of numbers or UUIDs leaves. None if it cannot be told."""
+    seen = visible(value, devices, by_number=True)
+    return None if seen is None else len(seen)
+
+
+def visible(value: str, devices: list[Device], by_number: bool) -> list[Device] | None:
+    """The devices that a list of numbers or UUIDs leaves; it ends at the first that does not exist.
+
+    None if it cannot be told (`all`, a notation that is not a list, numbers where they mean nothing).
     """
     if value.strip() in _NONE:
-        return 0
+        return []
     if value.strip().lower() == "all":
         return None
-    uuids = [device.facts.get("uuid", "") for device in devices]
-    count = 0
+    seen: list[Device] = []
     for part in (part.strip() for part in value.split(",")):
-        if part.isascii() and part.isdigit():
-            if int(part) >= len(devices):
-                break
-        elif part.startswith(("GPU-", "MIG-")) and any(uuids):
-            if part.startswith("GPU-") and not any(uuid.startswith(part) for uuid in uuids):
-                break
-        else:
+        found = _one(part, devices, by_number)
+        if found is None:
             return None
-        count += 1
-    return count
+        if not found:
+            break
+        seen += found
+    return seen
+
+
+def _one(part: str, devices: list[Device], by_number: bool) -> list[Device] | None:
+    """The device that one word of a list names; none if there is no such, None if it cannot be told."""
+    if part.isascii() and part.isdigit():
+        return devices[int(part) : int(part) + 1] if by_number else None
+    uuids = [device.facts.get("uuid", "") for device in devices]
+    if not part.startswith(("GPU-", "MIG-")) or not any(uuids):
+        return None
+    if part.startswith("MIG-"):
+        return devices[:1]
+    return [device for device, uuid in zip(devices, uuids, strict=True) if uuid.startswith(part)][:1]

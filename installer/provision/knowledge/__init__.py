@@ -1,7 +1,7 @@
 """Sourced rows about packages, builds, runtimes and their pitfalls: loading them and asking them. Pure."""
 
 from provision.knowledge.base import Knowledge, kind_of, load_knowledge
-from provision.knowledge.builds import Build, GpuCode, gpu_code
+from provision.knowledge.builds import Build, gpu_code
 from provision.knowledge.reading import KnowledgeError
 from provision.knowledge.rows import (
     ArchitectureRow,
@@ -20,6 +20,7 @@ from provision.knowledge.rows import (
     MetadataRow,
     NameRow,
     PatchRow,
+    ReachRow,
     Row,
     RuleRow,
     Runtime,
@@ -27,6 +28,7 @@ from provision.knowledge.rows import (
     Tested,
     VendorFile,
 )
+from provision.model.gpucode import GpuCode
 
 __all__ = [
     "ArchitectureRow",
@@ -49,6 +51,7 @@ __all__ = [
     "MetadataRow",
     "NameRow",
     "PatchRow",
+    "ReachRow",
     "Row",
     "RuleRow",
     "Runtime",

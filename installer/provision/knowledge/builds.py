@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Literal
 
 from provision.knowledge.rows import BuildRow, Evidence, Runtime, Supplier, Tested, VendorFile, Wheels
+from provision.model.gpucode import GpuCode, code_for, numbers
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,38 +52,15 @@ class Build:
         return f"{self.distribution}{extras}=={self.version}{local}"
 
 
-GpuCode = Literal["native", "ptx", "none", "unknown"]
-
-
 def gpu_code(build: Build, capability: str) -> GpuCode:
     """What a CUDA build holds for a compute capability (`8.6`).
 
-    Machine code runs on the same major with an equal or higher minor; PTX is compiled by the driver for any
-    newer GPU (and then needs a driver as new as the toolkit that made it). Without a list of machine code
-    only the maker's floor is known.
+    Without a list of machine code only the maker's floor is known.
     """
-    here = _capability(capability)
     if not build.architectures and not build.ptx:
-        below = build.capability_floor and here < _capability(build.capability_floor)
+        below = build.capability_floor and numbers(capability) < numbers(build.capability_floor)
         return "none" if below else "unknown"
-    if any(_runs(_capability(code), here) for code in build.architectures):
-        return "native"
-    if any(_capability(code) <= here for code in build.ptx):
-        return "ptx"
-    return "none"
-
-
-def _runs(code: tuple[int, int], here: tuple[int, int]) -> bool:
-    return code[0] == here[0] and code[1] <= here[1]
-
-
-def _capability(text: str) -> tuple[int, int]:
-    """`8.6`, `sm_86` and `compute_86` -> (8, 6); `sm_120` -> (12, 0)."""
-    digits = text.rpartition("_")[2].rstrip("af")
-    if "." in digits:
-        major, _, minor = digits.partition(".")
-        return int(major), int(minor)
-    return int(digits[:-1]), int(digits[-1])
+    return code_for(build.architectures, build.ptx, capability)
 
 
 def expand(row: BuildRow) -> Iterator[Build]:

@@ -301,7 +301,8 @@ class LibraryRow(Row):
     its maker (`files`) or from wheels of the default index (`wheels`: package -> version, for `targets`).
 
     `cuda` is the CUDA version or major it is for; `holds` the names of all its libraries, by operating
-    system: a set is whole or it is not placed.
+    system, each after those that it needs: a set is whole or it is not placed. `needs` are files that it opens
+    and no source of it holds.
     """
 
     library: str
@@ -312,6 +313,17 @@ class LibraryRow(Row):
     wheels: dict[str, str] = field(default_factory=dict)
     targets: tuple[str, ...] = ()
     holds: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    needs: dict[str, tuple[str, ...]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReachRow(Row):
+    """The run path of a framework's loader: links in `folder` (of site-packages) are found by it."""
+
+    framework: str
+    versions: str
+    os: str
+    folder: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -405,6 +417,7 @@ KINDS: Mapping[str, type[Row]] = {
     "loaders": LoaderRow,
     "cudnn": CudnnRow,
     "libraries": LibraryRow,
+    "reaches": ReachRow,
     "rules": RuleRow,
     "conda-specs": CondaSpecRow,
     "conda-names": CondaNameRow,

@@ -53,6 +53,7 @@ def lock(
         indexes=tuple(i for i in stack.indexes if any(a.index == i.name for a in packages)),
         packages=packages,
         build=build,
+        libraries=stack.libraries,
     )
 
 

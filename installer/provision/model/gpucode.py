@@ -6,6 +6,9 @@ Source: CUDA C++ Programming Guide, sections on binary and PTX compatibility.
 from __future__ import annotations
 
 import re
+from typing import Literal
+
+GpuCode = Literal["native", "ptx", "none", "unknown"]
 
 _ARCH = re.compile(r"(?:sm_|compute_)?(\d+?)[._]?(\d)([af]?)$")
 
@@ -38,7 +41,7 @@ def _fits(arch: str, capability: str, same_major: bool) -> bool:
     return have <= card
 
 
-def code_for(machine: tuple[str, ...], ptx: tuple[str, ...], capability: str) -> str:
+def code_for(machine: tuple[str, ...], ptx: tuple[str, ...], capability: str) -> GpuCode:
     """`native`, `ptx`, `none`, or `unknown` when nothing is known of the code."""
     if not machine and not ptx:
         return "unknown"

@@ -6,17 +6,19 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal
 
 from provision.model.profile import YAML_CONFIG, Index, Manager, Smoke
-from provision.model.stack import Choice, Need, Note, Patch
+from provision.model.stack import Choice, Library, Need, Note, Patch
 
 #: The name of the default index, whatever address a machine gives it.
 PYPI = "pypi"
+#: Where the archives of library sets come from: their maker, by address.
+MAKER = "maker"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Artifact:
     """One file of a distribution. `index` names where it comes from; `url` only for files outside the
     default index. `size` is in bytes, None where no source states it. A `kind: sdist` is built on the
-    target with the locked `build` requirements of the lock."""
+    target with the locked `build` requirements of the lock. A `kind: archive` is a library set's."""
 
     __pydantic_config__: ClassVar[dict[str, Any]] = YAML_CONFIG
     name: str
@@ -25,7 +27,7 @@ class Artifact:
     file: str
     size: int | None
     sha256: str
-    kind: Literal["wheel", "sdist"] = "wheel"
+    kind: Literal["wheel", "sdist", "archive"] = "wheel"
     url: str | None = None
 
 
@@ -109,8 +111,28 @@ class Lock:
     virtual_packages: dict[str, str] = field(default_factory=dict)
     #: Conda packages whose post-link scripts may run.
     link_scripts: tuple[str, ...] = ()
+    #: Shared libraries that are placed beside the packages.
+    libraries: tuple[Library, ...] = ()
+
+    @property
+    def archives(self) -> tuple[Artifact, ...]:
+        """The archives of the library sets, as files to fetch."""
+        return tuple(
+            Artifact(
+                name=one.library, version=one.version, index=MAKER, file=one.archive.file, size=one.archive.size,
+                sha256=one.archive.sha256, kind="archive", url=one.archive.url,
+            )
+            for one in self.libraries
+            if one.archive is not None
+        )  # fmt: skip
+
+    @property
+    def artifacts(self) -> tuple[Artifact, ...]:
+        """Every file that an apply needs."""
+        return (*self.packages, *self.build, *self.archives)
 
     @property
     def pins(self) -> tuple[tuple[str, str], ...]:
         """(name, version) of everything that will be installed, whoever installs it."""
-        return tuple((a.name, a.version) for a in (*self.conda, *self.packages))
+        mine = tuple((a.name, a.version) for a in self.conda)
+        return (*mine, *((a.name, a.version) for a in self.packages))

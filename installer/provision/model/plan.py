@@ -34,7 +34,10 @@ class Sizes:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """Steps, or what blocks them. `state` is the digest of the actual state that the plan was made for."""
+    """Steps, or what blocks them. `state` is the digest of the actual state that the plan was made for.
+
+    `overridden` are findings that would block, and the person overrode them; `force` is the reason given.
+    """
 
     schema_: Literal[1] = 1
     profile: str
@@ -47,4 +50,12 @@ class Plan:
     steps: tuple[Step, ...] = ()
     blockers: tuple[Finding, ...] = ()
     notes: tuple[Finding, ...] = ()
+    force: str = ""
+    overridden: tuple[Finding, ...] = ()
     sizes: Sizes = field(default_factory=Sizes)
+
+    @property
+    def override(self) -> dict[str, Any]:
+        """What a person overrode and why, as the journal and the receipt keep it. Empty if nothing."""
+        found = [{"code": finding.code, "summary": finding.summary} for finding in self.overridden]
+        return {"reason": self.force, "findings": found} if self.force else {}

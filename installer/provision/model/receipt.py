@@ -44,4 +44,8 @@ class Receipt:
     date: str
     seconds: float
     machine: dict[str, Any] = field(default_factory=dict)
+    #: What the machine lacked and a person overrode: `reason`, and the `findings` (code, summary).
+    override: dict[str, Any] = field(default_factory=dict)
+    #: The machine that it was built for, where that is not the one it was proven on.
+    built_for: dict[str, Any] = field(default_factory=dict)
     jobs: tuple[JobResult, ...] = ()

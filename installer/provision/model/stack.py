@@ -69,6 +69,41 @@ class Need:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Archive:
+    """A file of a library's maker, outside every index. `folder` is where the libraries stand in it; `size` is
+    in bytes, None where no source states it."""
+
+    file: str
+    url: str
+    sha256: str
+    folder: str
+    size: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Library:
+    """A set of shared libraries that is placed inside the environment: `packages` are the distributions of the
+    lock that bring it, or else `archive` holds it.
+
+    `holds` are the names that programs open, in the order in which they may be loaded; `needs` are further files
+    that it opens and nothing here brings. `reach` are the folders in site-packages whose libraries find it
+    through links beside them.
+    """
+
+    id: str
+    library: str
+    version: str
+    licence: str
+    holds: tuple[str, ...]
+    packages: tuple[str, ...] = ()
+    archive: Archive | None = None
+    reach: tuple[str, ...] = ()
+    needs: tuple[str, ...] = ()
+    because: str = ""
+    source: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Stack:
     """What to install for one profile, target and Python (`major.minor`)."""
 
@@ -83,5 +118,6 @@ class Stack:
     needs: tuple[Need, ...] = ()
     notes: tuple[Note, ...] = ()
     absent: tuple[str, ...] = ()
+    libraries: tuple[Library, ...] = ()
     variables: dict[str, str] = field(default_factory=dict)
     rejected: tuple[Rejected, ...] = ()

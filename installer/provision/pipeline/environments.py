@@ -24,11 +24,13 @@ from provision.model.machine import Machine
 from provision.model.plan import Plan
 from provision.model.receipt import Receipt
 from provision.model.state import EnvState, Layout
+from provision.pipeline.gate import gather, obstacles
+from provision.pipeline.licences import accept, only_licences, withheld
 from provision.pipeline.locks import Locked, lock_pair, read_lock_file, stale_because, targets_of
 from provision.pipeline.places import find_environment, holding, make_whole
 from provision.pipeline.profiles import Source, find_lock, read, variants_of
-from provision.pipeline.session import Session, environment_path
-from provision.planning import Request, interpreter_for, of_device, plan, unmet
+from provision.pipeline.session import Session, environment_path, read_machine_file
+from provision.planning import Known, Request, interpreter_for, plan
 from provision.resolving import python_choices, pythons, resolve
 from provision.verifying import demand, jobs
 
@@ -43,7 +45,13 @@ class Options:
     locked: bool = False
     yes: bool = False
     reinstall: bool = False
+    #: Why a machine that does not meet the lock's needs is taken all the same.
+    force: str = ""
+    #: The facts of another machine, which the environment is built for here.
+    for_machine: Path | None = None
     variant: str | None = None
+    #: The makers' licences of the placed libraries are accepted.
+    accept_licence: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,6 +73,7 @@ class Prepared:
     state: EnvState
     machine: Machine
     request: Request
+    known: Known
     relocked: Locked | None = None
     inputs: dict[str, str] = field(default_factory=dict)
     skipped: tuple[Skipped, ...] = ()
@@ -78,18 +87,30 @@ def prepare(reference: str, session: Session, options: Options) -> Prepared:
     made, digest, path, relocked = _lock_for(source, session, target, python, options)
     state = inspect(session.files, environment_path(session, made.path, options.environment))
     request = _request(made, session, options)
+    machine = _machine(session, options)
+    said = gather(made, machine, session, with_device=not request.without_device)
+    if options.accept_licence:
+        accept(session, made)
     return Prepared(
         source=source,
         lock=made,
         lock_path=path,
-        plan=plan(made, digest, state, session.machine, request),
+        plan=withheld(plan(made, digest, state, machine, request, said), made, session),
         state=state,
-        machine=session.machine,
+        machine=machine,
         request=request,
+        known=said,
         relocked=relocked,
         inputs=_inputs(source, path),
         skipped=skipped,
     )
+
+
+def _machine(session: Session, options: Options) -> Machine:
+    """The machine that the environment must run on: this one, or that of `--for-machine` with the Pythons of here."""
+    if options.for_machine is None:
+        return session.machine
+    return replace(read_machine_file(options.for_machine), pythons=session.machine.pythons)
 
 
 def choose_variant(source: Source, session: Session, options: Options) -> tuple[Source, tuple[Skipped, ...]]:
@@ -130,8 +151,8 @@ def _unfit(candidate: Source, session: Session, options: Options) -> tuple[Findi
         )
     except UnsatisfiableError as error:
         return error.findings
-    needs = [n for n in stack.needs if options.device != "cpu" or not of_device(n)]
-    return tuple(f for need in needs if (f := unmet(need, session.machine)) is not None)
+    request = Request(device=proof_device(options), elsewhere=options.for_machine is not None)
+    return obstacles(stack, candidate.profile, _machine(session, options), session, request)
 
 
 def _target(source: Source, session: Session) -> str:
@@ -220,20 +241,29 @@ def _request(made: Lock, session: Session, options: Options) -> Request:
     if on_machine and not _has_python(made, session, named):
         fetchable = _fetchable(made)
     return Request(
-        device=options.device,
-        present=session.store.present((*made.packages, *made.build)) | _present_conda(made, session),
+        device=proof_device(options),
+        present=session.store.present(made.artifacts) | _present_conda(made, session),
         free=session.files.free(environment_path(session, made.path, options.environment)),
         fetchable_python=fetchable,
         offline=session.offline,
         interpreter=named,
         reinstall=options.reinstall,
         jobs=jobs(made),
-        proof_device=demand(made, device=options.device, vendor=made.hardware).device,
+        proof_device=demand(made, device=proof_device(options), vendor=made.hardware).device,
+        force=options.force,
+        elsewhere=options.for_machine is not None,
+        host=session.host_target(),
+        cache_free=session.files.free(str(session.cache)),
     )
 
 
 def _present_conda(made: Lock, session: Session) -> frozenset[str]:
     return session.conda.present(made.conda) if made.conda else frozenset()
+
+
+def proof_device(options: Options) -> str | None:
+    """What is built for elsewhere is proven on the CPU: the device is not here."""
+    return options.device or ("cpu" if options.for_machine is not None else None)
 
 
 def _has_python(made: Lock, session: Session, named: str | None) -> bool:
@@ -271,12 +301,23 @@ def _bases(path: Path) -> list[Path]:
 
 def run_apply(reference: str, session: Session, options: Options) -> tuple[Prepared, Outcome]:
     """Prepare, ask, and carry out. Raises BlockedError when the plan is blocked or another run holds the environment."""
-    prepared = prepare(reference, session, options)
+    prepared = _licensed(prepare(reference, session, options), session)
     if prepared.plan.blockers:
         raise BlockedError(prepared.plan.blockers)
     if prepared.plan.steps and prepared.state.kind != "absent" and not options.yes:
         _ask(prepared, session)
     return prepared, carry_out(prepared, session, options)
+
+
+def _licensed(prepared: Prepared, session: Session) -> Prepared:
+    """Ask a person for the licences, where nothing else keeps the plan from being carried out."""
+    if not only_licences(prepared.plan):
+        return prepared
+    named = "\n".join(f"  {one.source}: {one.text}" for f in prepared.plan.blockers for one in f.evidence)
+    if not session.confirm(f"These libraries come under licences of their maker:\n{named}\nDo you accept them?"):
+        return prepared
+    accept(session, prepared.lock)
+    return replace(prepared, plan=replace(prepared.plan, blockers=()))
 
 
 def _ask(prepared: Prepared, session: Session) -> None:
@@ -300,21 +341,33 @@ def carry_out(prepared: Prepared, session: Session, options: Options) -> Outcome
         state = inspect(session.files, prepared.plan.environment)
         current = prepared.plan
         if state.digest != current.state:
-            current = plan(prepared.lock, current.lock, state, prepared.machine, prepared.request)
+            current = plan(
+                prepared.lock, current.lock, state, prepared.machine, prepared.request, prepared.known
+            )
         return apply(current, prepared.lock, state, _effects(prepared, session, options))
 
 
 def _effects(prepared: Prepared, session: Session, options: Options) -> Effects:
     from provision.world.installing import fetch_python
+    from provision.world.unpacking import HostPlacer
 
     return Effects(
         files=session.files,
         store=session.store,
         installer=session.installer,
+        placer=HostPlacer(),
+        given={name: str(path) for name, path in session.libraries.items()},
         reporter=session.reporter,
         now=session.now,
         prove=lambda folder, generation: prove(
-            prepared.lock, prepared.plan.lock, folder, generation, session, options
+            prepared.lock,
+            prepared.plan.lock,
+            folder,
+            generation,
+            session,
+            options,
+            plan=prepared.plan,
+            built_for=machine_summary(prepared.machine) if options.for_machine else None,
         ),
         fetch_python=fetch_python,
         conda=session.conda if prepared.lock.manager == "conda" else None,
@@ -330,8 +383,13 @@ def prove(
     session: Session,
     options: Options,
     environment: str | None = None,
+    plan: Plan | None = None,
+    built_for: dict[str, Any] | None = None,
 ) -> Receipt:
-    """Run the smoke jobs in an environment, judge them, write the receipt."""
+    """Run the smoke jobs in an environment, judge them, write the receipt.
+
+    The receipt says too what `plan` overrode, and for which other machine it was built.
+    """
     from provision.verifying import verify
     from provision.world.installing import interpreter
     from provision.world.smoke import ProcessSmokeRunner
@@ -341,7 +399,7 @@ def prove(
     receipt = verify(
         made,
         Path(interpreter(folder)),
-        demand(made, device=options.device, vendor=made.hardware),
+        demand(made, device=proof_device(options), vendor=made.hardware),
         ProcessSmokeRunner(),
         session.now,
         digest=digest,
@@ -349,9 +407,25 @@ def prove(
         machine=machine_summary(session.machine),
         heard=session.judged,
     )
+    receipt = _with_reservations(receipt, plan, built_for)
     session.files.make_folder(str(Path(layout.receipt(generation)).parent))
     session.files.write(_receipt_place(session, layout, generation), dump_json(receipt))
     return receipt
+
+
+def _with_reservations(receipt: Receipt, plan: Plan | None, built_for: dict[str, Any] | None) -> Receipt:
+    """What the proof does not reach: another machine's device, and needs that a person overrode."""
+    words = [receipt.proves]
+    if built_for:
+        words.append(f"Built for another machine ({built_for['target']}): nothing was tried there.")
+    if plan is not None and plan.force:
+        words.append(f"Applied although the machine does not meet the lock's needs: {plan.force}")
+    return replace(
+        receipt,
+        proves=" ".join(words),
+        override=plan.override if plan is not None else {},
+        built_for=built_for or {},
+    )
 
 
 def _receipt_place(session: Session, layout: Layout, generation: int) -> str:

@@ -256,6 +256,7 @@ def look_alikes(knowledge: Knowledge) -> dict[str, tuple[str, tuple[str, ...]]]:
 def _rows(made: Lock) -> list[str]:
     """The knowledge rows that a lock rests on."""
     rules = [c.rule for c in made.stack] + [p.rule for p in made.patches] + [n.rule for n in made.needs]
+    rules += [one.id for one in made.libraries]
     return [rule for rule in rules if rule]
 
 

@@ -61,14 +61,19 @@ def relock(
     """Make the locks, several at a time; `tell` hears of each as soon as it is finished. In the order of the jobs."""
     _prepare(session)
     work = [lambda job=job: lock_pair(job.source, session, job.target, job.python, upgrade) for job in jobs]
-    return tuple(_at_once(work, tell))
+    return tuple(_at_once(work, tell, workers=_workers(session)))
 
 
 def check(sources: Sequence[Source], session: Session) -> tuple[Finding, ...]:
     """Findings for every lock that is missing or does not match its profile."""
     _prepare(session)
     work = [lambda source=source: _checked(source, session) for source in sources]
-    return tuple(finding for found in _at_once(work) for finding in found)
+    return tuple(finding for found in _at_once(work, workers=_workers(session)) for finding in found)
+
+
+def _workers(session: Session) -> int:
+    """A catalogue is recorded page by page, each merged into what is there: one after the other."""
+    return 1 if session.record is not None else min(_MOST, (os.cpu_count() or 1) + 2)
 
 
 def _checked(source: Source, session: Session) -> tuple[Finding, ...]:
@@ -87,9 +92,10 @@ def _prepare(session: Session) -> None:
     _ = session.catalog, binary()
 
 
-def _at_once(work: Iterable[Callable[[], T]], tell: Callable[[T], None] = lambda _: None) -> list[T]:
+def _at_once(
+    work: Iterable[Callable[[], T]], tell: Callable[[T], None] = lambda _: None, *, workers: int
+) -> list[T]:
     """The results in order. An interrupt ends what has not begun and waits for what has."""
-    workers = min(_MOST, (os.cpu_count() or 1) + 2)
     with ThreadPoolExecutor(workers, thread_name_prefix="lock") as pool:
         futures: list[Future[T]] = [pool.submit(one) for one in work]
         try:

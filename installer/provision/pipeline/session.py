@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from provision.model.finding import Finding
     from provision.model.machine import Machine
     from provision.model.receipt import JobResult
-    from provision.ports import Catalog, Channels, Files, Reporter, Store
+    from provision.ports import Catalog, Channels, FactStore, Files, Reporter, Store
     from provision.world.catalog import HostCatalog
     from provision.world.conda import RattlerEngine
     from provision.world.indexes import IndexConfig
@@ -41,6 +41,10 @@ class Session:
     offline: bool = False
     reporter: Reporter = field(default_factory=Quiet)
     machine_file: Path | None = None
+    #: Facts that are stated instead of found (`capability.nvidia`).
+    overrides: Mapping[str, str] = field(default_factory=dict)
+    #: Library -> a file, or a folder with files, that the user has of it.
+    libraries: dict[str, Path] = field(default_factory=dict)
     #: A recorded catalogue to take index pages and metadata from, and one to write.
     replay: Path | None = None
     record: Path | None = None
@@ -81,14 +85,14 @@ class Session:
     def detected(self) -> tuple[Machine, tuple[Finding, ...]]:
         """The machine: read here, or the one of `--machine FILE`."""
         if self.machine_file is not None:
-            from provision.documents import read_machine
+            from provision.detecting.overriding import overridden
 
-            return read_machine(self.machine_file.read_text(encoding="utf-8"), str(self.machine_file)), ()
+            return overridden(read_machine_file(self.machine_file), self.overrides), ()
         from provision.detecting import detect
         from provision.world.interpreters import HostInterpreters
         from provision.world.reader import HostReader
 
-        return detect(HostReader(), interpreters=HostInterpreters(self.cache / "interpreters.json"))
+        return detect(HostReader(), self.overrides, HostInterpreters(self.cache / "interpreters.json"))
 
     @property
     def machine(self) -> Machine:
@@ -148,7 +152,16 @@ class Session:
     def store(self) -> Store:
         from provision.world.supply import HostSupply
 
-        return HostSupply(self.indexes, self.cache, self.host_catalog, offline=self.offline)
+        return HostSupply(
+            self.indexes, self.cache, self.host_catalog, offline=self.offline, given=self.libraries
+        )  # fmt: skip
+
+    @cached_property
+    def facts(self) -> FactStore:
+        """What artifacts said of themselves when they were read."""
+        from provision.world.factstore import FolderFactStore
+
+        return FolderFactStore(self.cache / "facts")
 
     @cached_property
     def installer(self) -> UvInstaller:
@@ -160,6 +173,13 @@ class Session:
         from datetime import datetime, timezone
 
         return datetime.now(timezone.utc).isoformat(timespec="seconds").replace("+00:00", "Z")
+
+
+def read_machine_file(path: Path) -> Machine:
+    """A machine from a file made by `detect --save` or by hand. Raises UsageError."""
+    from provision.documents import read_machine
+
+    return read_machine(path.read_text(encoding="utf-8"), str(path))
 
 
 def environment_path(session: Session, lock_path: str, override: str | None) -> str:

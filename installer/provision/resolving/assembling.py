@@ -6,18 +6,23 @@ from collections.abc import Iterator, Sequence
 
 from provision.knowledge import Build, CompanionRow, Knowledge, RuleRow
 from provision.knowledge.rules import applies
+from provision.knowledge.versions import version_key
 from provision.model.finding import Severity
 from provision.model.lock import PYPI
 from provision.model.profile import Index, Profile
-from provision.model.stack import Choice, Need, Note, Patch, Rejected, Stack
+from provision.model.stack import Choice, Library, Need, Note, Patch, Rejected, Stack
 from provision.resolving.candidates import line_version
 from provision.resolving.closure import patches_of, variables_of
 from provision.resolving.confidence import confidence
 from provision.resolving.facts import build_facts, named, stack_facts
-from provision.resolving.wanted import Wanted
+from provision.resolving.libraries import placed
+from provision.resolving.libraries import requirements as wheels_of
+from provision.resolving.wanted import Wanted, specifier
 
-#: Needs that only one operating system has.
-_ONLY_ON = {"glibc": "linux", "on-linux": "linux", "msvc": "windows", "os": "windows"}
+#: Needs that only some targets have, by a part of their names.
+_ONLY_ON = {"glibc": "linux", "on-linux": "linux", "msvc": "windows", "os": "windows", "cpu-flags": "x86_64"}
+#: Runtimes whose libraries are no SDK that stands on the machine: none, wheels, placed sets, the system itself.
+_NO_SDK = ("cpu", "cuda", "directml", "mps", "xpu")
 
 
 _SEVERITIES: dict[str, Severity] = {"warn": "warning", "note": "note"}
@@ -30,17 +35,19 @@ def assemble(
     pins += [pin for text in profile.packages if (pin := named(text))[1] != "*"]
     requirements = tuple(r for b in combo for r in (b.requirement, *b.requires))
     rules = tuple(_speaking(combo, profile, ask, knowledge))
+    libraries, open_ends = placed(combo, ask, profile, knowledge)
     return Stack(
         profile=profile.name,
         target=ask.target,
         python=ask.python,
-        choices=tuple(_choices(ask, combo)),
-        requirements=(*requirements, *profile.packages),
+        choices=tuple(_choices(ask, combo, libraries)),
+        requirements=(*requirements, *wheels_of(libraries, knowledge), *profile.packages),
         indexes=(*profile.indexes, *_indexes(profile, combo, knowledge)),
         patches=_merged((*patches_of(pins, ask.python, ask.target, knowledge), *_required(rules))),
         needs=tuple(_needs(profile, combo, knowledge)),
-        notes=tuple(_note(rule) for rule in rules if rule.then in ("warn", "note")),
+        notes=(*(_note(rule) for rule in rules if rule.then in ("warn", "note")), *open_ends),
         absent=tuple(sorted({*profile.absent, *_absent(combo, requirements, knowledge)})),
+        libraries=libraries,
         variables=_variables(combo, pins, ask, rules, knowledge),
         rejected=tuple(lost),
     )
@@ -108,7 +115,7 @@ def _variables(
     return dict(sorted(found.items()))
 
 
-def _choices(ask: Wanted, combo: Sequence[Build]) -> Iterator[Choice]:
+def _choices(ask: Wanted, combo: Sequence[Build], libraries: Sequence[Library]) -> Iterator[Choice]:
     yield Choice(
         axis="python", value=ask.python, because="the profile admits it and every framework has wheels for it"
     )
@@ -121,16 +128,27 @@ def _choices(ask: Wanted, combo: Sequence[Build]) -> Iterator[Choice]:
             rule=build.row,
             source=build.tested.source if build.tested else build.source,
         )
-    yield from _runtime_choices(ask, [b for b in combo if b.runtime.kind == ask.runtime != "cpu"])
+    yield from _runtime_choices(ask, [b for b in combo if b.runtime.kind == ask.runtime != "cpu"], libraries)
 
 
-def _runtime_choices(ask: Wanted, used: Sequence[Build]) -> Iterator[Choice]:
-    """The runtime and cuDNN that will really be there: what a build brings along counts before what one was made with."""
+def _runtime_choices(ask: Wanted, used: Sequence[Build], libraries: Sequence[Library]) -> Iterator[Choice]:
+    """The runtime and cuDNN that will really be there: what is placed or brought along counts before what was built with.
+
+    Of two builds whose wheels bring the same line there is one copy in the end, the newer one.
+    """
+    for one in libraries:
+        yield Choice(
+            axis=one.library, value=one.version, confidence="compatible", because=one.because, rule=one.id, source=one.source
+        )  # fmt: skip
+    placed_already = {one.library for one in libraries}
     bringing = [b for b in used if b.libraries in ("bundled", "wheels")] or list(used)
-    for kind, version in sorted({(b.runtime.kind, runtime_version(b, ask)) for b in bringing}):
-        yield Choice(axis=kind, value=version, because=_RUNTIME_BECAUSE[bringing[0].libraries])
-    for cudnn in sorted({b.cudnn for b in bringing if b.cudnn}):
-        yield Choice(axis="cudnn", value=cudnn, because=_RUNTIME_BECAUSE[bringing[0].libraries])
+    for kind in sorted({b.runtime.kind for b in bringing} - placed_already):
+        versions = [runtime_version(b, ask) for b in bringing if b.runtime.kind == kind]
+        newest = max(versions, key=lambda text: version_key(text or "0"))
+        yield Choice(axis=kind, value=newest, because=_RUNTIME_BECAUSE[bringing[0].libraries])
+    if (found := [b.cudnn for b in bringing if b.cudnn]) and "cudnn" not in placed_already:
+        newest = max(found, key=version_key)
+        yield Choice(axis="cudnn", value=newest, because=_RUNTIME_BECAUSE[bringing[0].libraries])
 
 
 _RUNTIME_BECAUSE = {
@@ -172,7 +190,7 @@ def _build_needs(combo: Sequence[Build]) -> Iterator[Need]:
     for build in combo:
         stated = {**build.needs, **({"glibc": f">={build.glibc}"} if build.glibc else {})}
         for what, value in stated.items():
-            if build.target.startswith(_ONLY_ON.get(what, "")):
+            if _ONLY_ON.get(what, "") in build.target:
                 yield Need(
                     what=what, value=value, because=f"{build.distribution} {build.version}", rule=build.row
                 )
@@ -186,12 +204,23 @@ def _runtime_needs(profile: Profile, combo: Sequence[Build], knowledge: Knowledg
     yield Need(what="device", value=vendor, because="the profile's hardware")
     if profile.hardware.driver:
         yield Need(what=f"driver.{vendor}", value=profile.hardware.driver, because="the profile asks for it")
+    if asked := profile.hardware.compute_capability:
+        yield Need(what="compute-capability", value=specifier(asked), because="the profile's hardware")
     for build in combo:
+        yield from _sdk_need(build)
         row = knowledge.runtime(build.runtime.kind, build.runtime.version)
         floor = row.driver_floor.get(build.target.split("-")[0]) if row else None
         if row and floor:
             because = f"{build.runtime.kind} {build.runtime.version}"
             yield Need(what=f"driver.{vendor}", value=f">={floor}", because=because, rule=row.id)
+
+
+def _sdk_need(build: Build) -> Iterator[Need]:
+    """The maker's SDK, which a machine brings: at least the version that the build was made with."""
+    if build.libraries == "system" and build.runtime.kind not in _NO_SDK:
+        version = build.runtime.version
+        floor = f">={version}" if version[:1].isdigit() else ""
+        yield Need(what=f"sdk.{build.runtime.kind}", value=floor, because=build.requirement, rule=build.row)
 
 
 def _absent(combo: Sequence[Build], requirements: Sequence[str], knowledge: Knowledge) -> set[str]:

@@ -13,7 +13,7 @@ from packaging.specifiers import InvalidSpecifier, SpecifierSet
 from packaging.utils import canonicalize_name
 
 from provision.knowledge import Build
-from provision.model.gpucode import code_for
+from provision.knowledge.asking import build_facts as facts_of
 from provision.model.profile import Profile
 from provision.resolving.wanted import Wanted
 
@@ -23,29 +23,16 @@ STACK_FACTS = ("frameworks", "packages", "extras-of")
 
 def build_facts(build: Build, ask: Wanted, profile: Profile) -> dict[str, Any]:
     """Facts of one build for this profile, target and Python."""
-    capability = lowest(profile.hardware.compute_capability)
-    facts: dict[str, Any] = {
-        "framework": build.framework,
-        "version": build.version,
-        "distribution": build.distribution,
-        "extras": build.extras,
-        "local": build.local,
-        "index": build.index,
-        "target": ask.target,
-        "python": ask.python,
-        "runtime": build.runtime.kind,
-        "runtime-version": build.runtime.version or None,
-        "cudnn": build.cudnn or None,
+    hardware = {
         "vendor": profile.hardware.vendor,
-        "capability": capability,
+        "capability": lowest(profile.hardware.compute_capability),
         "architecture": profile.hardware.architecture,
         "driver": lowest(profile.hardware.driver),
         "libc": lowest(profile.hardware.libc),
-        "manager": profile.environment.manager,
     }
-    if capability and build.runtime.kind == "cuda":
-        facts["gpu-code"] = code_for(build.architectures, build.ptx, capability)
-    return {name: value for name, value in facts.items() if value is not None}
+    return facts_of(
+        build, target=ask.target, python=ask.python, manager=profile.environment.manager, hardware=hardware
+    )
 
 
 def stack_facts(builds: Sequence[Build], profile: Profile) -> dict[str, Any]:

@@ -9,6 +9,7 @@ from typing import Any
 from provision.knowledge import Build, Knowledge, RuleRow
 from provision.knowledge.versions import version_key
 from provision.model.finding import UnsatisfiableError
+from provision.model.lock import PYPI
 from provision.model.profile import Profile
 from provision.model.stack import Rejected, Stack
 from provision.resolving.assembling import assemble
@@ -129,13 +130,15 @@ _SUPPLIERS = ("none", "system", "bundled", "wheels")
 
 
 def preference(combo: Sequence[Build], asked: str) -> tuple[Any, ...]:
-    """Best supported, newest, libraries brought along rather than the machine's, the newest runtime, the plainest name."""
+    """Best supported, newest, libraries brought along rather than the machine's, no index beside the default one, the
+    newest runtime, the plainest name."""
     worst = min((RANK[confidence(b, asked)] for b in combo), default=0)
     return (
         all(not b.experimental for b in combo),
         worst,
         tuple(version_key(b.version) for b in combo),
         tuple(_SUPPLIERS.index(b.libraries) for b in combo),
+        tuple(b.index == PYPI for b in combo),
         tuple(version_key(b.runtime.version or "0") for b in combo),
         tuple(b.distribution.endswith("-cpu") for b in combo),
     )

@@ -11,6 +11,7 @@ from provision.ports import JobOutput, JobRequest
 from provision.verifying.ending import endings, unfinished
 from provision.verifying.evidence import shorten
 from provision.verifying.figures import figures
+from provision.verifying.libraries import library_facts, library_findings
 from provision.verifying.requests import Demand
 from provision.verifying.runs import Run, number, runs
 
@@ -19,7 +20,7 @@ def judge(request: JobRequest, output: JobOutput, wanted: Demand) -> JobResult:
     """Judge one job. Every way in which it can have failed is a finding with a code `smoke-...`."""
     done = runs(output.report)
     wrong = (finding for run in done for finding in figures(run, wanted, output.log))
-    findings = (*endings(request, output), *wrong)
+    findings = (*endings(request, output), *wrong, *library_findings(output.report, wanted.libraries))
     return _result(request, output, done, findings or tuple(unfinished(output)))
 
 
@@ -33,7 +34,7 @@ def _result(
         framework={"dual": "torch+tensorflow", "imports": "packages"}.get(request.job, request.job),
         version=_version(done),
         verdict="failed" if any(finding.severity == "error" for finding in findings) else "passed",
-        device=shorten(first.device) or ("cpu" if request.job == "imports" else ""),
+        device=shorten(first.device) or ("cpu" if request.job in ("imports", "libraries") else ""),
         device_name=str(first.one("device").get("name", "")),
         losses=first.losses,
         seconds=output.seconds,
@@ -59,6 +60,7 @@ def _facts(output: JobOutput, done: Sequence[Run]) -> dict[str, Any]:
         facts.update(done[0].facts())
     elif done:
         facts["runs"] = [run.summary() for run in done]
+    facts.update(library_facts(output.report))
     packages = [event for event in output.report if event.get("event") == "imported" and "package" in event]
     if packages:
         facts["packages"] = {

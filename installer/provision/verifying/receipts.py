@@ -22,7 +22,7 @@ def receipt(
 ) -> Receipt:  # fmt: skip
     """What the jobs proved together. `digest` is the lock's, `date` ISO 8601, `machine` plain facts."""
     passed = bool(jobs) and all(job.verdict == "passed" for job in jobs)
-    used = sorted({job.device for job in jobs if job.device and job.job != "imports"})
+    used = sorted({job.device for job in jobs if job.device and job.job not in ("imports", "libraries")})
     return Receipt(
         verdict="passed" if passed else "failed",
         profile=lock.profile,
@@ -44,7 +44,7 @@ def proves(wanted: Demand, jobs: Sequence[JobResult]) -> str:
     failed = [job.job for job in jobs if job.verdict == "failed"]
     if failed or not jobs:
         return f"Nothing: {', '.join(failed)} failed." if failed else "Nothing: no job ran."
-    if all(job.job == "imports" for job in jobs):
+    if all(job.job in ("imports", "libraries") for job in jobs):
         return "Every named package imports; there is no framework here that could train."
     what = _LEVELS[wanted.level] + _without(jobs)
     if wanted.half:

@@ -10,6 +10,7 @@ from typing import Any
 
 from provision.model.lock import Lock
 from provision.model.profile import JobName, Level
+from provision.model.stack import Library
 from provision.ports import JobRequest
 from provision.verifying.rows import rows
 
@@ -24,6 +25,7 @@ class Demand:
     device: str
     demanded: str
     versions: Mapping[str, str] = field(default_factory=dict)
+    libraries: tuple[Library, ...] = ()
 
     @property
     def half(self) -> bool:
@@ -45,6 +47,7 @@ def demand(
         device=resolve(lock, device, vendor) if device else demanded,
         demanded=demanded,
         versions={name: found for name in lock.frameworks if (found := locked_version(lock, name))},
+        libraries=lock.libraries,
     )
 
 
@@ -74,8 +77,13 @@ def locked_version(lock: Lock, framework: str) -> str:
     return next(carried, chosen.partition("==")[2])
 
 
-def jobs(lock: Lock) -> tuple[JobName, ...]:
-    """The jobs that a lock names, or else one per framework, `dual` for two, and `imports` for none."""
+def jobs(lock: Lock) -> tuple[str, ...]:
+    """`libraries` where some were placed; then the jobs that a lock names, or else one per framework, `dual` for two,
+    and `imports` for none."""
+    return (*(("libraries",) if lock.libraries else ()), *_named(lock))
+
+
+def _named(lock: Lock) -> tuple[JobName, ...]:
     if lock.smoke.jobs:
         return lock.smoke.jobs
     has_torch, has_tensorflow = "torch" in lock.frameworks, "tensorflow" in lock.frameworks

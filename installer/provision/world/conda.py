@@ -73,15 +73,25 @@ class RattlerEngine:
             cache_dir=self._cache / "conda" / "repodata",
             default_config=rattler.SourceConfig(cache_action=action),
         )
+        sources = [rattler.Channel(channel.place) for channel in channels]
+        platforms = [rattler.Subdir(request.subdir), rattler.Subdir("noarch")]
+        kept = {(a.channel, a.file) for a in request.preferences}
+        former: list[rattler.RepoDataRecord] = []
+        if kept:
+            names = [rattler.PackageName(a.name) for a in request.preferences]
+            # The channel's own records: a lock may not know what its packages depend on.
+            answer = await gateway.query(sources=sources, platforms=platforms, specs=names, recursive=False)
+            listed = (record for records in answer for record in records)
+            former = [r for r in listed if (_origin(r.url, channels)[0].name, r.file_name) in kept]
         return await rattler.solve(
-            sources=[rattler.Channel(channel.place) for channel in channels],
+            sources=sources,
             specs=list(request.specs),
             gateway=gateway,
-            platforms=[rattler.Subdir(request.subdir), rattler.Subdir("noarch")],
+            platforms=platforms,
             virtual_packages=[_virtual(name, text) for name, text in request.virtual_packages.items()],
             channel_priority=rattler.ChannelPriority.Strict,
             exclude_newer=datetime.fromisoformat(request.as_of) if request.as_of else None,
-            locked_packages=[_record(a, a.url) for a in request.preferences],
+            locked_packages=former,
         )
 
     def present(self, artifacts: Sequence[CondaArtifact]) -> frozenset[str]:

@@ -12,7 +12,7 @@ import shutil
 import threading
 import urllib.request
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
@@ -68,8 +68,10 @@ class Fetcher:
         kept = Store(self.cache)
         paths = {w.key: kept.path(w) for w in wanted}
         missing = list({w.key: w for w in wanted if not kept.holds(w)}.values())
-        if missing and self.offline:
-            raise BlockedError([_offline(w) for w in missing])
+        if self.offline:
+            missing = [replace(w, urls=tuple(u for u in w.urls if _on_disk(u, w.filename))) for w in missing]
+            if far := [w for w in missing if not w.urls]:
+                raise BlockedError([_offline(w) for w in far])
         if missing:
             self._check_space(missing, kept)
             self._bring(missing, paths, progress or _silent)
@@ -421,6 +423,10 @@ def _local(url: str, filename: str) -> Path:
     parts = urlsplit(url)
     path = Path(urllib.request.url2pathname(parts.path) if parts.scheme == "file" else url)
     return path / filename if path.is_dir() else path
+
+
+def _on_disk(url: str, filename: str) -> bool:
+    return not is_remote(url) and _local(url, filename).is_file()
 
 
 # Findings.

@@ -82,7 +82,7 @@ class UvInstaller:
         can, else copied. A hard link would be cheaper, but an edit in one environment would reach every other."""
         return self._link_mode or ("clone" if can_clone(self._cache, Path(environment)) else "copy")
 
-    def install(self, environment: str, wheels: Sequence[LocalFile]) -> None:
+    def install(self, environment: str, wheels: Sequence[LocalFile], again: bool = False) -> None:
         with tempfile.TemporaryDirectory(prefix="provision-install-") as folder:
             listed = Path(folder, "requirements.txt")
             listed.write_text(requirements(wheels), encoding="utf-8")
@@ -98,6 +98,7 @@ class UvInstaller:
             command += ["--no-index", "--require-hashes", "--requirement", str(listed), "--no-build"]
             command += [flag for place in self._shown(wheels) for flag in ("--find-links", place)]
             command += [*self._engine_cache(), "--link-mode", self.link_mode(environment)]
+            command += ["--reinstall"] if again else []
             _checked(command, "install", "The packages cannot be installed")
 
     def contents(self, wheel: LocalFile) -> Contents:

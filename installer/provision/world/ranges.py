@@ -11,6 +11,7 @@ from netrc import NetrcParseError
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import unquote, urlsplit
+from urllib.request import url2pathname
 
 from provision.model.artifact import ArtifactError
 from provision.model.finding import Evidence, Finding, Remedy
@@ -25,6 +26,14 @@ PAUSE = 0.3
 TIMEOUT = 20.0
 #: Answers that a later try may turn into a good one.
 PASSING = frozenset({408, 425, 429, 500, 502, 503, 504})
+
+
+def local_path(url: str) -> Path | None:
+    """The path that a file URL (or a plain path) means; None for an address on a server."""
+    parts = urlsplit(url)
+    if parts.scheme == "file":
+        return Path(url2pathname(parts.path))
+    return None if "://" in url else Path(url)
 
 
 class FileSource:

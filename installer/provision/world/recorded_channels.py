@@ -16,6 +16,7 @@ from typing import Any
 
 from provision.model.finding import Finding, UsageError
 
+
 @dataclass(frozen=True, slots=True)
 class Replay:
     """Recorded channels: name -> address of the folder; and the addresses of leading files, whose dependencies are the

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
-from provision.model.finding import ApplyError, Finding, Remedy
+from provision.model.finding import ApplyError, Finding, Remedy, UsageError
 from provision.model.lock import Artifact, Lock
+from provision.model.stack import Library
 from provision.ports import CatalogFailure, ClosedPackage, ClosureRequest, ListedFile, LocalFile
 from provision.world.catalog import HostCatalog
 from provision.world.fetching import Fetcher
@@ -18,8 +19,13 @@ from provision.world.store import Store, Wanted
 class HostSupply:
     """Implements ports.Store. The hash decides what a file is; places only say where to look."""
 
-    def __init__(self, config: IndexConfig, cache: Path, catalog: HostCatalog, offline: bool = False) -> None:
+    def __init__(
+        self, config: IndexConfig, cache: Path, catalog: HostCatalog, offline: bool = False,
+        given: Mapping[str, Path] | None = None,
+    ) -> None:  # fmt: skip
+        """`given`: library -> a file, or a folder of files, that the user has of it; its hash decides all the same."""
         self._config = config
+        self._given = dict(given or {})
         self._offline = offline
         self._catalog = catalog
         self._kept = Store(cache)
@@ -28,21 +34,50 @@ class HostSupply:
     def present(self, artifacts: Sequence[Artifact]) -> frozenset[str]:
         return frozenset(a.sha256 for a in artifacts if self._kept.holds(_wanted(a)))
 
+    def place(self, artifact: Artifact) -> str | None:
+        wanted = _wanted(artifact)
+        return str(self._kept.path(wanted)) if self._kept.holds(wanted) else None
+
     def fetch(self, lock: Lock, advance: Callable[[int], None]) -> tuple[LocalFile, ...]:
-        artifacts = (*lock.packages, *lock.build)
+        artifacts = lock.artifacts
+        self._check_given(lock)
         held = self.present(artifacts)
         wanted = [_wanted(a) for a in artifacts if a.sha256 in held]
         wanted += self._located([a for a in lock.packages if a.sha256 not in held], lock)
         wanted += self._located([a for a in lock.build if a.sha256 not in held], lock)
+        wanted += self._located([a for a in lock.archives if a.sha256 not in held], lock)
         paths = self._fetcher.fetch(wanted, _deltas(advance))
         return tuple(LocalFile(a, str(paths[a.sha256])) for a in artifacts)
 
     def _located(self, missing: Sequence[Artifact], lock: Lock) -> list[Wanted]:
         """Folders of this machine first (they cost nothing), then the address that the index gives."""
         folders = [f for f in map(_folder, self._config.find_links) if f]
-        remote = [a for a in missing if not a.url and not _in_folders(a, folders)]
+        own = self._own(lock)
+        remote = [a for a in missing if not a.url and a.file not in own and not _in_folders(a, folders)]
         urls = self._addresses(remote, lock) if remote and not self._offline else {}
-        return [_wanted(a, [*folders, *([a.url] if a.url else []), *urls.get(a.file, ())]) for a in missing]
+        return [
+            _wanted(a, [own[a.file]] if a.file in own else [*folders, *([a.url] if a.url else []), *urls.get(a.file, ())])
+            for a in missing
+        ]
+
+    def _own(self, lock: Lock) -> dict[str, str]:
+        """File name in the lock -> the file that the user gave for it."""
+        found: dict[str, str] = {}
+        for library in lock.libraries:
+            given = self._given.get(library.library)
+            if given is None:
+                continue
+            names = [library.archive.file] if library.archive else _files_of(lock, library)
+            found |= _matched(library, given, names)
+        return found
+
+    def _check_given(self, lock: Lock) -> None:
+        known = {library.library for library in lock.libraries} | {n for one in lock.libraries for n in one.needs}
+        for name, path in self._given.items():
+            if name not in known:
+                raise UsageError(_not_placed(name, known))
+            if not path.exists():
+                raise UsageError(Finding("no-such-file", "error", f"{path} is not there (--library {name}=PATH)."))
 
     def _addresses(self, artifacts: Sequence[Artifact], lock: Lock) -> Mapping[str, list[str]]:
         """File name -> addresses. The engine asks the indexes, as this machine has them configured."""
@@ -57,6 +92,29 @@ class HostSupply:
         if isinstance(answer, CatalogFailure):
             raise ApplyError(_not_located(answer))
         return {listed.name: [listed.url] for package in answer for listed in _files(package)}
+
+
+def _files_of(lock: Lock, library: Library) -> list[str]:
+    return [a.file for a in lock.packages if a.name in library.packages]
+
+
+def _matched(library: Library, given: Path, names: Sequence[str]) -> dict[str, str]:
+    """Which of the wanted files a path is, or holds. A single wanted file may have any name: its hash decides."""
+    if given.is_dir():
+        return {name: str(given / name) for name in names if (given / name).is_file()}
+    name = given.name if given.name in names else names[0] if len(names) == 1 else None
+    if name is None:
+        text = f"{given.name} is no file of {library.library} {library.version}: {', '.join(names)}."
+        raise UsageError(Finding("not-a-library-file", "error", text))
+    return {name: str(given)}
+
+
+def _not_placed(name: str, known: Collection[str]) -> Finding:
+    return Finding(
+        "library-not-placed", "error", f"The lock places no {name}.",
+        detail=f"Libraries of this lock: {', '.join(sorted(known)) or 'none'}.",
+        remedies=(Remedy("See what is placed and why.", "provision plan PROFILE"),),
+    )  # fmt: skip
 
 
 def _files(package: ClosedPackage) -> Sequence[ListedFile]:

@@ -158,8 +158,27 @@ def main(job, run, arguments=None, extend=None):
         traceback.print_exc()
         report.emit("error", stage=report.stage, error=describe(error))
         return 1
+    mapped(report)
     report.emit("end")
     return 0
+
+
+def mapped(report):
+    """Accelerator libraries in this process that do not come from the environment (where the system tells)."""
+    home = os.path.realpath(sys.prefix) + os.sep
+    try:
+        with open("/proc/self/maps") as stream:
+            paths = sorted(set(line.split(None, 5)[5].strip() for line in stream if ".so" in line))
+    except (IOError, OSError, IndexError):
+        return
+    names = ("libcudnn", "libcudart", "libcublas", "libcufft", "libcurand", "libcusolver", "libcusparse")
+    found = [path for path in paths if os.path.basename(path).startswith(names)]
+    hook = sys.modules.get("_provision_libraries")
+    folder = os.path.dirname(os.path.abspath(hook.__file__)) if hook else ""
+    ours = set(os.path.realpath(os.path.join(folder, place)) for _, place in hook.LIBRARIES) if hook else ()
+    elsewhere = [path for path in found if not path.startswith(home) and path not in ours]
+    if found:
+        report.emit("mapped", own=len(found) - len(elsewhere), elsewhere=elsewhere)
 
 
 def finish(code):

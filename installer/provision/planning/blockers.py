@@ -1,0 +1,130 @@
+"""What blocks any plan, whatever the machine can do: nothing here can be overridden, but for the room on the disk."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from provision.model.finding import Evidence, Finding, Remedy
+from provision.model.lock import Lock
+from provision.model.machine import Machine
+from provision.model.state import EnvState
+from provision.planning.interpreters import interpreter_for, of_version, other_arch, release
+from provision.planning.request import Request
+from provision.planning.steps import sizes
+
+#: Unpacked bytes for one byte of wheel, on average over the framework wheels (TensorFlow 3.7, torch 2.6).
+_UNPACKED = 4
+
+
+def wrong_place(lock: Lock, machine: Machine, request: Request) -> Iterator[Finding]:
+    """A lock for another system, or another system than the one that would build."""
+    if machine.target != lock.target:
+        yield _wrong_target(lock, machine)
+    elif request.elsewhere and request.host not in ("", machine.target):
+        yield _other_host(machine, request)
+
+
+def blockers(lock: Lock, state: EnvState, machine: Machine, request: Request) -> Iterator[Finding]:
+    if state.kind in ("foreign", "broken"):
+        yield _not_ours(state)
+    no_python = lock.manager == "venv" and interpreter_for(lock, machine, request) is None
+    if no_python and not request.fetchable_python:
+        yield _no_interpreter(lock, machine, request)
+
+
+def _wrong_target(lock: Lock, machine: Machine) -> Finding:
+    return Finding(
+        "wrong-target",
+        "error",
+        f"{lock.profile} is locked for {lock.target}; this machine is {machine.target}.",
+        detail=next((c.because for c in lock.stack if c.axis == "directml"), ""),
+        evidence=(Evidence(f"lock of {lock.profile}", lock.target), Evidence("this machine", machine.target)),
+        remedies=(
+            Remedy(f"Apply it on a {lock.target} machine; the lock is ready for it."),
+            Remedy(
+                f"Or add {machine.target} to the profile's targets, if its frameworks exist there, and lock again."
+            ),
+        ),
+    )
+
+
+def _other_host(machine: Machine, request: Request) -> Finding:
+    return Finding(
+        "wrong-target",
+        "error",
+        f"That machine is {machine.target}, this one is {request.host}: an environment is built on a like system.",
+        evidence=(Evidence("--for-machine", machine.target), Evidence("this machine", request.host)),
+        remedies=(
+            Remedy(f"Build it on a {machine.target} machine."),
+            Remedy("Lock and plan for it here.", "provision plan PROFILE --machine FILE"),
+        ),
+    )
+
+
+def _not_ours(state: EnvState) -> Finding:
+    if state.kind == "broken":
+        return Finding(
+            "environment-broken",
+            "error",
+            f"{state.environment} points at generation {state.generation}, which is not there.",
+            remedies=(Remedy("Remove the pointer and apply again.", f"rm {state.environment}"),),
+        )
+    return Finding(
+        "environment-foreign",
+        "error",
+        f"{state.environment} exists and was not made by provision; it is left alone.",
+        remedies=(
+            Remedy("Choose another path.", "provision apply PROFILE --environment .venv-gpu"),
+            Remedy("Or move it away first.", f"mv {state.environment} {state.environment}.old"),
+        ),
+    )
+
+
+def _no_interpreter(lock: Lock, machine: Machine, request: Request) -> Finding:
+    found = ", ".join(sorted({p.version for p in machine.pythons}, key=release)) or "none"
+    alien = [f"{p.path} is {p.arch}" for p in of_version(lock, machine) if other_arch(p, machine)]
+    if request.interpreter:
+        summary = f"{request.interpreter} is not a CPython {lock.python} that can be used here."
+    else:
+        summary = f"No Python {lock.python} was found on this machine."
+    return Finding(
+        "no-interpreter",
+        "error",
+        summary,
+        detail=f"Found: {found}." + (f" Not for {machine.arch}: {', '.join(alien)}." if alien else ""),
+        remedies=(
+            Remedy(
+                f"Install CPython {lock.python} (64 bit), then apply again.",
+                f"uv python install {lock.python}",
+            ),
+            Remedy("Or, with pyenv:", f"pyenv install {lock.python}"),
+        ),
+    )
+
+
+def room(lock: Lock, request: Request) -> Iterator[Finding]:
+    """Whether downloads and what is unpacked have room, each on its disk. Sizes that no source states count nothing,
+    and files of the cache are taken for unpacked before."""
+    coming = sizes(lock, request).fetch or 0
+    packed = [a.size for a in lock.packages if a.sha256 not in request.present]
+    packed += [a.size for a in lock.conda if a.key not in request.present]
+    unpacked = _UNPACKED * sum(size or 0 for size in packed)
+    if request.cache_free in (None, request.free):
+        disks = [("the environment and the cache", coming + unpacked, request.free)]
+    else:
+        disks = [("the environment", unpacked, request.free), ("the cache", coming, request.cache_free)]
+    for what, wanted, free in disks:
+        if free is not None and wanted > free:
+            yield _disk_full(what, wanted, free)
+
+
+def _disk_full(what: str, wanted: int, free: int) -> Finding:
+    return Finding(
+        "disk-full",
+        "error",
+        f"About {wanted / 1e9:.1f} GB are needed on the disk of {what}; {free / 1e9:.1f} GB are free.",
+        evidence=(Evidence("file system", f"{free / 1e9:.1f} GB free"),),
+        remedies=(
+            Remedy("Free some space, or put the cache on another disk.", "export PROVISION_CACHE=/path"),
+        ),
+    )

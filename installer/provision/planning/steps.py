@@ -1,0 +1,137 @@
+"""The ordered steps from the actual state to the lock."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from provision.model.lock import Artifact, CondaArtifact, Lock
+from provision.model.machine import Machine
+from provision.model.plan import Sizes, Step
+from provision.model.state import EnvState
+from provision.planning.interpreters import interpreter_for
+from provision.planning.request import Request
+
+
+def steps(lock: Lock, state: EnvState, machine: Machine, request: Request, generation: int) -> Iterator[Step]:
+    begin = conda_steps if lock.manager == "conda" else _venv_steps
+    yield from begin(lock, state, machine, request, generation)
+    yield from _fetch_steps(lock, request)
+    for artifact in lock.packages:
+        if artifact.kind == "sdist":
+            yield Step(
+                action="build", kind="package", subject=f"{artifact.name} {artifact.version}",
+                reason="the index has only its source", args={"sha256": artifact.sha256},
+            )  # fmt: skip
+    for artifact in lock.packages:
+        yield Step(
+            action="install", kind="package", subject=f"{artifact.name} {artifact.version}", reason=_why(artifact, lock),
+            args={"index": artifact.index, "file": artifact.file, "size": artifact.size, "sha256": artifact.sha256},
+        )  # fmt: skip
+    for library in lock.libraries:
+        yield Step(
+            action="place", kind="library", subject=f"{library.library} {library.version}", reason=library.because,
+            args={"id": library.id, "licence": library.licence},
+        )  # fmt: skip
+    for job in request.jobs:
+        args = {"device": request.proof_device}
+        yield Step(action="prove", kind="job", subject=job, reason=f"level {lock.smoke.level}", args=args)
+    yield Step(
+        action="switch", kind="pointer", subject=f"generation {generation}",
+        reason=f"generation {state.generation} stays for rollback" if state.generation else "the first generation",
+    )  # fmt: skip
+
+
+def _venv_steps(
+    lock: Lock, state: EnvState, machine: Machine, request: Request, generation: int
+) -> Iterator[Step]:
+    """An interpreter of the machine (fetched if there is none), and an environment of it."""
+    python = interpreter_for(lock, machine, request)
+    if python is None and request.fetchable_python:
+        yield Step(
+            action="fetch", kind="interpreter", subject=request.fetchable_python,
+            reason=f"no Python {lock.python} was found on this machine", args={"python": lock.python},
+        )  # fmt: skip
+    yield Step(
+        action="create", kind="environment", subject=f"generation {generation}",
+        reason=_why_new(state),
+        args={"python": python.path if python else "", "version": python.version if python else lock.python},
+    )  # fmt: skip
+
+
+def conda_steps(
+    lock: Lock, state: EnvState, machine: Machine, request: Request, generation: int
+) -> Iterator[Step]:
+    """An empty prefix, and conda's packages in it; Python is one of them."""
+    version = next((a.version for a in lock.conda if a.name == "python"), lock.python)
+    yield Step(
+        action="create", kind="prefix", subject=f"generation {generation}", reason=_why_new(state),
+        args={"python": "", "version": version},
+    )  # fmt: skip
+    for artifact in (a for a in lock.conda if a.key not in request.present):
+        yield Step(
+            action="fetch", kind="conda", subject=artifact.file,
+            reason=f"not in the cache; from {artifact.channel}",
+            args={"size": artifact.size, "key": artifact.key, "channel": artifact.channel},
+        )  # fmt: skip
+    for artifact in lock.conda:
+        args = {"channel": artifact.channel, "file": artifact.file, "size": artifact.size, "key": artifact.key}
+        yield Step(
+            action="install", kind="conda", subject=f"{artifact.name} {artifact.version}",
+            reason=_why_conda(artifact, lock), args={**args, "asked": artifact.name in lock.imports},
+        )  # fmt: skip
+
+
+def _why_conda(artifact: CondaArtifact, lock: Lock) -> str:
+    for choice in lock.stack:
+        if choice.value.split("==")[0] == artifact.name:
+            return choice.because
+    return "named by the profile" if artifact.name in lock.imports else "a dependency"
+
+
+def _why_new(state: EnvState) -> str:
+    if state.kind == "absent":
+        return "there is no environment yet"
+    if state.drifted:
+        return f"generation {state.generation} was changed since it was proven"
+    return "the lock is not the one that the environment was made from"
+
+
+def _fetch_steps(lock: Lock, request: Request) -> Iterator[Step]:
+    missing = [a for a in lock.artifacts if a.sha256 not in request.present]
+    for artifact in missing:
+        yield Step(
+            action="fetch", kind="package", subject=artifact.file, reason=f"not in the cache; from {artifact.index}",
+            args={"size": artifact.size, "sha256": artifact.sha256, "index": artifact.index},
+        )  # fmt: skip
+
+
+def _why(artifact: Artifact, lock: Lock) -> str:
+    """A framework's reason is its choice; a held-down package's reason is its patch; the rest are dependencies."""
+    for choice in lock.stack:
+        if choice.value.split("==")[0].split("[")[0] == artifact.name:
+            return choice.because
+    for patch in lock.patches:
+        if _name(patch.requirement) == artifact.name:
+            return f"{patch.requirement}: {patch.because}"
+    return "named by the profile" if artifact.name in lock.imports else "a dependency"
+
+
+def _name(requirement: str) -> str:
+    from packaging.requirements import InvalidRequirement, Requirement
+    from packaging.utils import canonicalize_name
+
+    try:
+        return canonicalize_name(Requirement(requirement).name)
+    except InvalidRequirement:
+        return requirement
+
+
+def sizes(lock: Lock, request: Request) -> Sizes:
+    every = [(a.sha256, a.size) for a in lock.artifacts] + [(a.key, a.size) for a in lock.conda]
+    missing = [size for key, size in every if key not in request.present]
+    return Sizes(
+        fetch=sum(size or 0 for size in missing),
+        cached=sum(size or 0 for key, size in every if key in request.present),
+        unknown=sum(1 for size in missing if size is None),
+        free=request.free,
+    )

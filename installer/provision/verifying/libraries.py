@@ -1,0 +1,76 @@
+"""What the libraries job and the frameworks' jobs said of placed libraries, held against the lock. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from provision.model.finding import Evidence, Finding, Remedy
+from provision.model.stack import Library
+from provision.verifying.evidence import fault
+
+Event = Mapping[str, Any]
+
+
+def library_findings(report: Sequence[Event], libraries: Sequence[Library]) -> Iterator[Finding]:
+    """Libraries that do not load, of another version than locked, or that another copy on a search path shadows."""
+    for event in report:
+        match event.get("event"):
+            case "library" if not event.get("loaded"):
+                yield _not_loaded(event)
+            case "library-version" if event.get("library") == "cudnn":
+                yield from _version(event, libraries)
+            case "search-path":
+                yield from (_shadowed(str(path)) for path in event.get("shadows") or ())
+            case "mapped" if libraries:
+                yield from (_foreign(str(path)) for path in event.get("elsewhere") or ())
+
+
+def _not_loaded(event: Event) -> Finding:
+    return fault(
+        "library-not-loaded", f"{event.get('name')} cannot be loaded.", str(event.get("error", "")),
+        evidence=(Evidence(str(event.get("path", ""))),),
+        remedies=(Remedy("The last name in the message is what is missing: install it on the machine."),),
+    )  # fmt: skip
+
+
+def _version(event: Event, libraries: Sequence[Library]) -> Iterator[Finding]:
+    locked = next((one.version for one in libraries if one.library == "cudnn"), "")
+    found = spelled(int(event.get("number") or 0))
+    if locked and not f"{locked}.".startswith(f"{found}."):
+        yield fault(
+            "library-version", f"cuDNN answers that it is {found}; the lock has {locked}.",
+            evidence=(Evidence("cudnnGetVersion", str(event.get("number"))), Evidence("lock", locked)),
+        )  # fmt: skip
+
+
+def spelled(number: int) -> str:
+    """cuDNN's number as its makers write it: 7605 -> 7.6.5, 8600 -> 8.6.0, 90100 -> 9.1.0 (five digits from 9 on)."""
+    major, rest = divmod(number, 10000 if number >= 10000 else 1000)
+    return f"{major}.{rest // 100}.{rest % 100}"
+
+
+def _shadowed(path: str) -> Finding:
+    return Finding(
+        "library-shadowed", "warning", f"{path} bears the name of a placed library and comes first on the search path.",
+        detail="The environment's start-up hook loads the placed copies before it, where a framework is imported.",
+        evidence=(Evidence("LD_LIBRARY_PATH or PATH", path),),
+        remedies=(Remedy("Take its folder off the search path, if nothing else needs it."),),
+    )  # fmt: skip
+
+
+def _foreign(path: str) -> Finding:
+    return fault(
+        "library-from-elsewhere", f"The job used {path}, not the copy that stands in the environment.",
+        evidence=(Evidence("loaded files of the process", path),),
+        remedies=(Remedy("Take its folder off LD_LIBRARY_PATH or PATH."),),
+    )  # fmt: skip
+
+
+def library_facts(report: Sequence[Event]) -> dict[str, Any]:
+    """For the receipt: how many of how many were loaded, and what they said of themselves."""
+    result = next((e for e in report if e.get("event") == "result" and "loaded" in e), None)
+    if result is None:
+        return {}
+    numbers = {str(e.get("library")): e.get("number") for e in report if e.get("event") == "library-version"}
+    return {"libraries": {"asked": result.get("asked"), "loaded": result.get("loaded"), "versions": numbers}}
