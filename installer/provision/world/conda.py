@@ -78,7 +78,7 @@ class RattlerEngine:
         kept = {(a.channel, a.file) for a in request.preferences}
         former: list[rattler.RepoDataRecord] = []
         if kept:
-            names = [rattler.PackageName(a.name) for a in request.preferences]
+            names = [rattler.MatchSpec(a.name) for a in request.preferences]
             # The channel's own records: a lock may not know what its packages depend on.
             answer = await gateway.query(sources=sources, platforms=platforms, specs=names, recursive=False)
             listed = (record for records in answer for record in records)
