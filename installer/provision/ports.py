@@ -394,6 +394,9 @@ class Installer(Protocol):
     def contents(self, wheel: LocalFile) -> Contents:
         """What a wheel holds, by its own directory; nothing is unpacked. Raises ApplyError for what is no wheel."""
 
+    def places(self, environment: str, wheels: Sequence[LocalFile]) -> tuple[str, ...]:
+        """Everything that installing these wheels writes, relative to the environment; a metadata folder as a whole."""
+
     def wrong_sizes(self, environment: str, wheels: Sequence[LocalFile]) -> tuple[str, ...]:
         """Installed files that are absent or have another size than in the wheel."""
 
