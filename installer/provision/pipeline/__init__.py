@@ -7,6 +7,7 @@ locks.py         one lock
 relocking.py     lock, lock --check: many at once
 comparing.py     lock diff
 checks.py        lint
+exports.py       export
 reasons.py       why, why-not
 gate.py          what knowledge and artifacts say of a locked stack, for the gate
 artifacts.py     facts of artifacts: cached, from a file, from a server
