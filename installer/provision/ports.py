@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from provision.model.lock import Artifact, CondaArtifact, Lock
     from provision.model.machine import Interpreter
     from provision.model.profile import Index
-from provision.model.state import Stat
+    from provision.model.state import Stat
 
 
 @dataclass(frozen=True, slots=True)
