@@ -50,7 +50,7 @@ def command(profile: str, as_json: bool, quiet: bool, exit_code: bool, **chosen:
         machine_file=chosen.pop("machine_file"),
         overrides=chosen.pop("overrides", None),
     )
-    prepared = prepare(profile, session, Options(**chosen))
+    prepared = prepare(profile, session, Options(**chosen, partial=True))
     if as_json:
         from provision.documents import to_json
 

@@ -19,6 +19,7 @@ from provision.model.finding import Finding, LockError, ProvisionError, Remedy, 
 from provision.model.lock import Digests, Lock
 from provision.model.profile import Profile
 from provision.model.stack import Rejected, Stack
+from provision.pipeline import vendor
 from provision.pipeline.profiles import Source, find_lock, lock_place
 from provision.pipeline.session import Session
 from provision.ports import Catalog
@@ -31,7 +32,9 @@ _ROUNDS = 4
 #: How many stacks are looked at for the one that the former lock was made of.
 _LOOKED_AT = 500
 #: Faults that no other stack mends.
-_FINAL = ("index-unreachable", "no-such-package", "no-hash", "offline-missing", "bad-catalogue")
+_FINAL = (
+    "index-unreachable", "no-such-package", "no-hash", "offline-missing", "bad-catalogue", vendor.MISSING, "hash-mismatch",
+)  # fmt: skip
 
 Status = Literal["written", "unchanged", "failed"]
 
@@ -166,8 +169,14 @@ def _former(source: Source, session: Session, target: str, python: str) -> Lock 
         return None
 
 
-def make_lock(profile: Profile, target: str, python: str, session: Session, keep: Lock | None = None) -> Lock:
-    """The lock of the best stack whose closure exists; the stack of `keep` comes first where it still fits."""
+def make_lock(
+    profile: Profile, target: str, python: str, session: Session, keep: Lock | None = None, partial: bool = False
+) -> Lock:
+    """The lock of the best stack whose closure exists; the stack of `keep` comes first where it still fits.
+
+    `partial`: without the files of a vendor that are not there, to show the rest. Such a lock is never written.
+    """
+    folder = session.beside / profile.wheels.folder
     refused: list[Rejected] = []
     first: UnsatisfiableError | None = None
     for _ in range(_TRIES):
@@ -178,7 +187,10 @@ def make_lock(profile: Profile, target: str, python: str, session: Session, keep
                 raise first from None
             raise
         try:
-            return _lock_stack(stack, profile, session.catalog, session.knowledge, keep)
+            stack = vendor.without(stack) if partial else vendor.located(stack, folder)
+            made = _lock_stack(stack, profile, session.catalog, session.knowledge, keep)
+            vendor.check_hashes(made, stack)
+            return made
         except UnsatisfiableError as error:
             first = first or error
             if any(f.code in _FINAL for f in error.findings):
