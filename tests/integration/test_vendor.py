@@ -60,6 +60,8 @@ def test_without_the_file_nothing_is_locked_and_the_rest_is_shown(shop: Loopback
     assert not (folder / "locks").exists()
     assert provision(folder, "apply", path.name, "--yes", "--json").code == 3
     assert not [p for p in shop.paths() if "plugin" in p]
+    checked = provision(folder, "lock", "--check", path.name, "--json")
+    assert (checked.code, [f["severity"] for f in checked.document["findings"]]) == (0, ["warning"])
 
 
 def test_the_file_is_pinned_and_applied(shop: LoopbackIndex, folder: Path) -> None:

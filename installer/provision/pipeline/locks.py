@@ -275,7 +275,7 @@ def check_profile(source: Source, session: Session) -> tuple[Finding, ...]:
     for target, python in combinations(source.profile, session):
         path = find_lock(source, session.folder, target, python)
         if path is None:
-            findings.append(_missing(source, target, python))
+            findings.append(_missing(source, target, python, session))
             continue
         made, _ = read_lock_file(path)
         if (stale := stale_because(made, source.profile)) is not None:
@@ -303,7 +303,14 @@ def outdated(made: Lock, knowledge: Knowledge) -> bool:
     return made.digests.knowledge != knowledge.digest(_rows(made))
 
 
-def _missing(source: Source, target: str, python: str) -> Finding:
+def _missing(source: Source, target: str, python: str, session: Session) -> Finding:
+    """A lock that is to be made; where it needs files that only people can fetch, that is a warning."""
+    try:
+        stack = resolve(source.profile, target, python, session.knowledge)
+        vendor.located(stack, session.beside / source.profile.wheels.folder)
+    except UnsatisfiableError as error:
+        if error.findings[0].code == vendor.MISSING:
+            return replace(error.findings[0], severity="warning")
     return Finding(
         "lock-missing",
         "error",
