@@ -12,6 +12,7 @@ VERBS = {
     "plan": "Show what apply would do. Changes nothing.",
     "lock": "Pin the stack: every file with its hash, for each target and Python.",
     "verify": "Prove an environment again: its smoke jobs train on the device.",
+    "receipt": "Show what was proven: one receipt, all of them, or two side by side.",
     "status": "Say whether the environment still is what was proven.",
     "history": "List the generations of an environment.",
     "rollback": "Go back to an earlier generation, at once.",
@@ -19,6 +20,7 @@ VERBS = {
     "recover": "Make whole what an interrupted run left.",
     "run": "Run a command inside the environment.",
     "detect": "Show this machine: hardware, drivers, Pythons, each with where it was read.",
+    "inspect": "Show what a wheel says of itself: builds, GPU code, libraries, glibc.",
     "profiles": "List the profiles that come with provision.",
     "lint": "Check files before anything runs: profiles, requirements, environment.yml, pyproject, pip.conf.",
     "why": "Say why the stack is what it is, and what was rejected by which rule.",
@@ -26,8 +28,9 @@ VERBS = {
     "doctor": "Find the first broken link, from the hardware to the framework, of any environment.",
     "explain": "Say what an error means: a log or a traceback in, cause and way out.",
     "report": "Write a bundle for a bug report, with names, paths and secrets replaced.",
-    "knowledge": "List, show and search the facts that decisions rest on, each with its source.",
     "init": "Write a first profile for given frameworks and this (or named) hardware.",
+    "export": "Write a lock as requirements.txt, pylock.toml, environment.yml or Dockerfile.",
+    "knowledge": "List, show, search and learn the facts that decisions rest on, each with its source.",
     "completion": "Print the completion script of a shell.",
 }
 

@@ -131,8 +131,9 @@ def _sizes(plan: Plan) -> str:
     parts = [fetch + (f" and {sizes.unknown} files of unknown size" if sizes.unknown else "")]
     if sizes.cached:
         parts.append(f"{size(sizes.cached)} in the cache")
-    if sizes.free is not None:
-        parts.append(f"{size(sizes.free)} free")
+    if sizes.write:
+        free = f" ({size(sizes.free)} free)" if sizes.free is not None else ""
+        parts.append(f"about {size(sizes.write)} on disk{free}")
     return ", ".join(parts)
 
 
@@ -175,7 +176,8 @@ def show_outcome(prepared: Prepared, outcome: Outcome, quiet: bool) -> None:
         )
     receipt = Layout(plan.environment).receipt(outcome.generation)
     say(f"Ready: provision run {shown_reference(prepared)}-- python train.py")
-    say(f"       activate: {activation(plan.environment)}     receipt: {shown(receipt)}")
+    activate = f"activate: {activation(plan.environment)}     " if prepared.lock.manager == "venv" else ""
+    say(f"       {activate}receipt: {shown(receipt)}")
 
 
 def shown_reference(prepared: Prepared) -> str:

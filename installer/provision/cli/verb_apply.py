@@ -54,7 +54,7 @@ def command(
 
         kept = {k: v for k, v in chosen.items() if k not in ("yes", "libraries", "accept_licence")}
         result: int = ctx.invoke(
-            plan_command, profile=profile, as_json=as_json, quiet=quiet, exit_code=False, **kept
+            plan_command, profile=profile, as_json=as_json, quiet=quiet, exit_code=False, out=None, **kept
         )
         return result
     if not any(chosen[name] for name in _LONG_WAY) and _quick(profile, chosen, as_json, quiet):
@@ -70,10 +70,13 @@ def _quick(profile: str, chosen: dict[str, Any], as_json: bool, quiet: bool) -> 
     """Answer at once if nothing is to be done."""
     from provision.pipeline.profiles import locate
     from provision.pipeline.quick import unchanged
+    from provision.pipeline.saved import is_saved_plan
     from provision.world.files import HostFiles
 
     folder = Path.cwd()
     path, _ = locate(profile, folder)
+    if is_saved_plan(path):
+        return False
     found = unchanged(HostFiles(), folder, path, chosen["environment"], chosen["device"])
     if found is None:
         return False

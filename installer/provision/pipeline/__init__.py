@@ -7,6 +7,7 @@ locks.py         one lock
 relocking.py     lock, lock --check: many at once
 comparing.py     lock diff
 checks.py        lint
+exports.py       export
 reasons.py       why, why-not
 environments.py  plan, apply, verify, status, run
 quick.py         the answer of `apply` when nothing is to be done, without reading more than it must

@@ -59,6 +59,8 @@ class Options:
     #: The facts of another machine, which the environment is built for here.
     for_machine: Path | None = None
     variant: str | None = None
+    #: verify: the level to prove instead of the profile's.
+    level: str | None = None
     #: The makers' licences of the placed libraries are accepted.
     accept_licence: bool = False
     #: Where files of a vendor are missing: go on with the rest of the lock, to show it.
@@ -88,6 +90,8 @@ class Prepared:
     relocked: Locked | None = None
     inputs: dict[str, str] = field(default_factory=dict)
     skipped: tuple[Skipped, ...] = ()
+    #: A saved plan: carried out as it is, never made again.
+    exact: bool = False
 
 
 def prepare(reference: str, session: Session, options: Options) -> Prepared:
@@ -235,7 +239,7 @@ def _lock_for(
             return made, text_digest(dump_yaml(made)), relocked.path, relocked
         raise UnsatisfiableError(relocked.findings)
     made, digest = read_lock_file(relocked.path)
-    session.reporter.stage("Locked", f"{target}, Python {python}: {len(made.packages)} packages ({stale})")
+    session.reporter.stage("Locked", f"{target}, Python {python}: {len(made.pins)} packages ({stale})")
     return made, digest, relocked.path, relocked
 
 
@@ -256,12 +260,13 @@ def _no_lock(source: Source, target: str, python: str, path: Path | None, becaus
 def _request(made: Lock, session: Session, options: Options) -> Request:
     named = options.python if options.python and Path(options.python).is_absolute() else None
     fetchable = None
-    if session.machine_file is None and not session.offline and not _has_python(made, session, named):
+    on_machine = made.manager == "venv" and session.machine_file is None and not session.offline
+    if on_machine and not _has_python(made, session, named):
         fetchable = _fetchable(made)
     return Request(
         device=proof_device(options),
-        present=session.store.present(made.artifacts),
-        free=session.files.free(environment_path(session, made.path, options.environment)),
+        present=session.store.present(made.artifacts) | _present_conda(made, session),
+        **_room(session, environment_path(session, made.path, options.environment)),
         fetchable_python=fetchable,
         offline=session.offline,
         interpreter=named,
@@ -271,8 +276,24 @@ def _request(made: Lock, session: Session, options: Options) -> Request:
         force=options.force,
         elsewhere=options.for_machine is not None,
         host=session.host_target(),
-        cache_free=session.files.free(str(session.cache)),
     )
+
+
+def _room(session: Session, environment: str) -> dict[str, Any]:
+    """What the plan must know of the disks. Temporary files lie with the cache: the system's folder needs no room."""
+    from provision.world.files import space
+
+    here, cache = space(environment), space(str(session.cache))
+    return {
+        "free": here[1] if here else None,
+        "cache_free": cache[1] if cache else None,
+        "one_disk": None if here is None or cache is None else here[0] == cache[0],
+        "copies": session.installer.link_mode(environment) == "copy",
+    }
+
+
+def _present_conda(made: Lock, session: Session) -> frozenset[str]:
+    return session.conda.present(made.conda) if made.conda else frozenset()
 
 
 def proof_device(options: Options) -> str | None:
@@ -315,7 +336,12 @@ def _bases(path: Path) -> list[Path]:
 
 def run_apply(reference: str, session: Session, options: Options) -> tuple[Prepared, Outcome]:
     """Prepare, ask, and carry out. Raises BlockedError when the plan is blocked or another run holds the environment."""
-    prepared = _licensed(prepare(reference, session, options), session)
+    from provision.pipeline.saved import is_saved_plan, load
+
+    if is_saved_plan(session.folder / reference):
+        prepared, options = load(session.folder / reference, session)
+    else:
+        prepared = _licensed(prepare(reference, session, options), session)
     if prepared.plan.blockers:
         raise BlockedError(prepared.plan.blockers)
     if prepared.plan.steps and prepared.state.kind != "absent" and not options.yes:
@@ -351,10 +377,10 @@ def _ask(prepared: Prepared, session: Session) -> None:
 
 def carry_out(prepared: Prepared, session: Session, options: Options) -> Outcome:
     """mutex -> recover -> look again -> apply."""
-    with holding(session, prepared.plan.environment):
+    with holding(session, prepared.plan.environment) as recovered:
         state = inspect(session.files, prepared.plan.environment)
         current = prepared.plan
-        if state.digest != current.state:
+        if recovered is not None and not prepared.exact and state.digest != current.state:
             current = plan(
                 prepared.lock, current.lock, state, prepared.machine, prepared.request, prepared.known
             )
@@ -384,6 +410,7 @@ def _effects(prepared: Prepared, session: Session, options: Options) -> Effects:
             built_for=machine_summary(prepared.machine) if options.for_machine else None,
         ),
         fetch_python=fetch_python,
+        conda=session.conda if prepared.lock.manager == "conda" else None,
         inputs=prepared.inputs,
     )
 
@@ -412,7 +439,7 @@ def prove(
     receipt = verify(
         made,
         Path(interpreter(folder)),
-        demand(made, device=proof_device(options), vendor=made.hardware),
+        demand(made, level=options.level, device=proof_device(options), vendor=made.hardware),  # type: ignore[arg-type]
         ProcessSmokeRunner(),
         session.now,
         digest=digest,
@@ -496,7 +523,7 @@ def made_from(session: Session, state: EnvState) -> tuple[Lock, str]:
 def run_verify(reference: str | None, session: Session, options: Options) -> Receipt:
     """Prove an environment again, as it is now."""
     state = current_state(session, reference, options.environment)
-    _must_be_ours(state)
+    must_be_ours(state)
     made, digest = made_from(session, state)
     layout = Layout(state.environment)
     assert state.generation is not None
@@ -504,7 +531,7 @@ def run_verify(reference: str | None, session: Session, options: Options) -> Rec
     return prove(made, digest, folder, state.generation, session, options, environment=state.environment)
 
 
-def _must_be_ours(state: EnvState) -> None:
+def must_be_ours(state: EnvState) -> None:
     if state.kind == "ours":
         return
     text = {
@@ -524,12 +551,41 @@ def _must_be_ours(state: EnvState) -> None:
 
 def command_environment(state: EnvState, base: dict[str, str]) -> dict[str, str]:
     """The variables that a command of `run` sees: the environment first on PATH, the lock's variables set."""
-    _must_be_ours(state)
-    folder = Path(state.environment) / ("Scripts" if os.name == "nt" else "bin")
-    kept = {k: v for k, v in base.items() if k not in ("PYTHONHOME", "CONDA_PREFIX", "CONDA_DEFAULT_ENV")}
+    must_be_ours(state)
+    environment = Path(state.environment)
+    is_conda = (environment / "conda-meta").is_dir()
+    inside = [str(environment / name) for name in (_CONDA_FOLDERS if is_conda else _FOLDERS)[os.name == "nt"]]
+    kept = {k: v for k, v in base.items() if k not in _OF_OTHER_ENVIRONMENTS}
     return {
         **kept,
-        "PATH": f"{folder}{os.pathsep}{base.get('PATH', '')}",
-        "VIRTUAL_ENV": state.environment,
+        "PATH": os.pathsep.join([*inside, base.get("PATH", "")]),
+        ("CONDA_PREFIX" if is_conda else "VIRTUAL_ENV"): state.environment,
+        **(conda_variables(environment) if is_conda else {}),
         **(state.record.variables if state.record else {}),
     }
+
+
+#: Folders of programs inside an environment: on POSIX, on Windows. Conda's as its activation would put them.
+_FOLDERS = (("bin",), ("Scripts",))
+_CONDA_FOLDERS = (
+    ("bin",),
+    ("", "Library/mingw-w64/bin", "Library/usr/bin", "Library/bin", "Scripts", "bin"),
+)
+_OF_OTHER_ENVIRONMENTS = frozenset(
+    {"PYTHONHOME", "VIRTUAL_ENV", "CONDA_PREFIX", "CONDA_DEFAULT_ENV", "CONDA_PROMPT_MODIFIER", "CONDA_SHLVL"}
+)
+
+
+def conda_variables(prefix: Path) -> dict[str, str]:
+    """The variables that conda packages ask for as data (`etc/conda/env_vars.d/*.json`); their shell hooks are
+    not run."""
+    import json
+
+    found: dict[str, str] = {}
+    for path in sorted((prefix / "etc" / "conda" / "env_vars.d").glob("*.json")):
+        try:
+            document = json.loads(path.read_text(encoding="utf-8"))
+        except (OSError, ValueError):
+            continue
+        found.update({str(k): str(v) for k, v in document.items()} if isinstance(document, dict) else {})
+    return found

@@ -66,10 +66,11 @@ class Upgrade:
         if former is None or self.everything:
             return None
         packages = tuple(a for a in former.packages if a.name not in self.names)
+        conda = tuple(a for a in former.conda if a.name not in self.names)
         stack = tuple(
             c for c in former.stack if named(c.value) not in self.names and c.axis not in self.names
         )
-        return replace(former, packages=packages, stack=stack)
+        return replace(former, packages=packages, conda=conda, stack=stack)
 
 
 KEEP = Upgrade()
@@ -176,6 +177,10 @@ def make_lock(
 
     `partial`: without the files of a vendor that are not there, to show the rest. Such a lock is never written.
     """
+    if profile.environment.manager == "conda":
+        from provision.pipeline.conda import make_conda_lock
+
+        return make_conda_lock(profile, target, python, session, keep)
     folder = session.beside / profile.wheels.folder
     refused: list[Rejected] = []
     first: UnsatisfiableError | None = None
