@@ -61,7 +61,7 @@ def command(
         machine_file=chosen.pop("machine_file"),
         overrides=chosen.pop("overrides", None),
     )
-    options = Options(**chosen)
+    options = Options(**chosen, partial=True)
     if out is not None and options.in_place:
         raise click.UsageError("--out keeps plans for generations only, not for --in-place.")
     prepared = prepare(profile, session, options)

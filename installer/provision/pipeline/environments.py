@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from provision.applying.engine import Effects, Outcome, apply
-from provision.documents import dump_json
+from provision.documents import dump_json, dump_yaml
 from provision.inspecting import inspect
 from provision.model.finding import (
     BlockedError,
@@ -26,10 +26,19 @@ from provision.model.receipt import Receipt
 from provision.model.state import EnvState, Layout
 from provision.pipeline.gate import gather, obstacles
 from provision.pipeline.licences import accept, only_licences, withheld
-from provision.pipeline.locks import Locked, lock_pair, read_lock_file, stale_because, targets_of
+from provision.pipeline.locks import (
+    Locked,
+    lock_pair,
+    make_lock,
+    read_lock_file,
+    stale_because,
+    targets_of,
+    text_digest,
+)
 from provision.pipeline.places import find_environment, holding, make_whole
 from provision.pipeline.profiles import Source, find_lock, read, variants_of
 from provision.pipeline.session import Session, environment_path, read_machine_file
+from provision.pipeline.vendor import MISSING
 from provision.planning import Known, Request, interpreter_for, plan
 from provision.resolving import python_choices, pythons, resolve
 from provision.verifying import demand, jobs
@@ -55,6 +64,8 @@ class Options:
     level: str | None = None
     #: The makers' licences of the placed libraries are accepted.
     accept_licence: bool = False
+    #: Where files of a vendor are missing: go on with the rest of the lock, to show it.
+    partial: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -101,11 +112,14 @@ def prepare(reference: str, session: Session, options: Options) -> Prepared:
     said = gather(made, machine, session, with_device=not request.without_device)
     if options.accept_licence:
         accept(session, made)
+    planned = withheld(plan(made, digest, state, machine, request, said), made, session)
+    if relocked is not None:
+        planned = replace(planned, blockers=(*relocked.findings, *planned.blockers))
     prepared = Prepared(
         source=source,
         lock=made,
         lock_path=path,
-        plan=withheld(plan(made, digest, state, machine, request, said), made, session),
+        plan=planned,
         state=state,
         machine=machine,
         request=request,
@@ -239,6 +253,9 @@ def _lock_for(
         raise LockError(_no_lock(source, target, python, path, stale or ""))
     relocked = lock_pair(source, session, target, python)
     if relocked.lock is None:
+        if options.partial and all(finding.code == MISSING for finding in relocked.findings):
+            made = make_lock(source.profile, target, python, session.serving(source), partial=True)
+            return made, text_digest(dump_yaml(made)), relocked.path, relocked
         raise UnsatisfiableError(relocked.findings)
     made, digest = read_lock_file(relocked.path)
     session.reporter.stage("Locked", f"{target}, Python {python}: {len(made.pins)} packages ({stale})")
@@ -319,7 +336,7 @@ def _inputs(source: Source, lock_path: Path) -> dict[str, str]:
     from provision.pipeline.quick import file_digest
 
     chain = [source.path, *_bases(source.path), lock_path]
-    return {str(path.absolute()): file_digest(path) for path in chain}
+    return {str(path.absolute()): file_digest(path) for path in chain if path.is_file()}
 
 
 def _bases(path: Path) -> list[Path]:
