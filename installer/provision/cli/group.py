@@ -18,6 +18,8 @@ VERBS = {
     "gc": "Remove generations that nothing needs.",
     "recover": "Make whole what an interrupted run left.",
     "run": "Run a command inside the environment.",
+    "export": "Write the locks of a conda profile as other tools read them.",
+    "import": "Make a profile of an environment.yml.",
     "detect": "Show this machine: hardware, drivers, Pythons, each with where it was read.",
     "profiles": "List the profiles that come with provision.",
     "lint": "Check files before anything runs: profiles, requirements, environment.yml, pyproject, pip.conf.",

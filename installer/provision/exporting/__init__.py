@@ -1,0 +1,4 @@
+"""Lock -> what other tools read. Pure.
+
+conda.py     conda-lock.yml, environment.yml, the explicit file
+"""
