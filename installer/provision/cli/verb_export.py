@@ -15,7 +15,9 @@ _CONDA_FORMATS = ("conda-lock", "explicit", "environment")
     "export", short_help="Write a lock as requirements.txt, pylock.toml, environment.yml or Dockerfile."
 )
 @profile_argument()
-@click.option("--format", "form", type=click.Choice([*_FORMATS, "conda-lock", "explicit"]), required=True, help="What to write.")
+@click.option(
+    "--format", "form", type=click.Choice([*_FORMATS, "conda-lock", "explicit"]), required=True, help="What to write."
+)
 @click.option(
     "--target", default="", metavar="TARGET", help="The lock of this target. By default of this machine's."
 )

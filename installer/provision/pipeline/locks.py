@@ -183,12 +183,9 @@ def make_lock(
         if session.taken is not None:
             return adopt_conda_lock(profile, target, python, session.taken, session)
         return make_conda_lock(profile, target, python, session, keep)
-<<<<<<< HEAD
-    folder = session.beside / profile.wheels.folder
-=======
     if session.taken is not None:
         raise UsageError(_only_conda(session.taken))
->>>>>>> conda
+    folder = session.beside / profile.wheels.folder
     refused: list[Rejected] = []
     first: UnsatisfiableError | None = None
     for _ in range(_TRIES):
