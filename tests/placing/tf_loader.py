@@ -16,10 +16,8 @@ WORDS = ("cudart", "cublas", "cufft", "curand", "cusolver", "cusparse", "cupti",
 
 
 def main():
-    if "--hook" in sys.argv:
-        import _provision_libraries
-
-        _provision_libraries.prepare()
+    if "--no-hook" in sys.argv:
+        sys.meta_path = [one for one in sys.meta_path if type(one).__module__ != "_provision_libraries"]
     package = os.path.dirname(importlib.util.find_spec("tensorflow").origin)
     framework = ctypes.CDLL(os.path.join(package, "libtensorflow_framework.so.2"), mode=ctypes.RTLD_GLOBAL)
     for part in PARTS:

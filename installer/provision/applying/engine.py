@@ -20,7 +20,7 @@ from provision.model.lock import Lock
 from provision.model.plan import Plan, Step
 from provision.model.receipt import Receipt
 from provision.model.state import EnvState, Layout, Record
-from provision.ports import Files, Installer, Placer, Reporter, Store
+from provision.ports import CondaInstaller, Files, Installer, Placer, Reporter, Store
 from provision.prefix import read_record, snapshot
 
 
@@ -35,6 +35,8 @@ class Effects:
     now: Callable[[], str]
     prove: Callable[[str, int], Receipt]
     fetch_python: Callable[[str], str]
+    #: The engine for conda environments; None where no lock asks for one.
+    conda: CondaInstaller | None = None
     placer: Placer | None = None
     #: File name, or library -> a path that the user gave for it.
     given: dict[str, str] = field(default_factory=dict)

@@ -9,6 +9,7 @@ from pathlib import PurePath
 from typing import TYPE_CHECKING, Protocol
 
 from provision.applying.archives import hostile
+from provision.applying.conda import CreatePrefix, FetchConda, InstallConda, check_owners
 from provision.applying.placing import PlaceLibraries
 from provision.applying.scripts import redirect
 from provision.model.finding import ApplyError, Evidence, Finding, Remedy
@@ -34,6 +35,7 @@ class Context:
     effects: Effects
     python: str = ""
     wheels: dict[str, LocalFile] = field(default_factory=dict)
+    conda_files: dict[str, str] = field(default_factory=dict)
     receipt: Receipt | None = None
     #: The comparison of what was installed with the wheels, which runs beside the proof.
     begun_check: Callable[[], tuple[str, ...]] | None = None
@@ -111,10 +113,10 @@ class BuildPackages:
 
 
 def python_of(context: Context) -> str:
-    windows = PurePath(context.folder) / "Scripts" / "python.exe"
-    return str(
-        windows if context.lock.target.startswith("windows") else PurePath(context.folder) / "bin" / "python"
-    )
+    folder = PurePath(context.folder)
+    if not context.lock.target.startswith("windows"):
+        return str(folder / "bin" / "python")
+    return str(folder / "python.exe" if context.lock.manager == "conda" else folder / "Scripts" / "python.exe")
 
 
 class InstallPackages:
@@ -139,6 +141,8 @@ class InstallPackages:
         unwanted = sorted({key[0] for key in found} & set(context.lock.absent))
         if missing or unwanted:
             raise ApplyError(_not_installed(missing, unwanted))
+        if context.lock.manager == "conda":
+            check_owners(context)
         return True
 
 
@@ -228,6 +232,9 @@ class Switch:
 HANDLERS: dict[tuple[str, str], Handler] = {
     ("fetch", "interpreter"): FetchInterpreter(),
     ("create", "environment"): CreateEnvironment(),
+    ("create", "prefix"): CreatePrefix(),
+    ("fetch", "conda"): FetchConda(),
+    ("install", "conda"): InstallConda(),
     ("fetch", "package"): FetchPackages(),
     ("build", "package"): BuildPackages(),
     ("install", "package"): InstallPackages(),

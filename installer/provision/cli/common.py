@@ -91,6 +91,14 @@ def variant_option(function: F) -> F:
     return click.option("--variant", metavar="NAME", help="This variant of the profile.")(function)
 
 
+def target_option(name: str, text: str, multiple: bool = False) -> Callable[[F], F]:
+    from typing import get_args
+
+    from provision.model.profile import Target
+
+    return click.option("--target", name, multiple=multiple, type=click.Choice(get_args(Target)), help=text)
+
+
 def device_option(function: F) -> F:
     return click.option(
         "--device", metavar="DEVICE",

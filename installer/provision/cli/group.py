@@ -12,6 +12,7 @@ VERBS = {
     "plan": "Show what apply would do. Changes nothing.",
     "lock": "Pin the stack: every file with its hash, for each target and Python.",
     "verify": "Prove an environment again: its smoke jobs train on the device.",
+    "receipt": "Show what was proven: one receipt, all of them, or two side by side.",
     "status": "Say whether the environment still is what was proven.",
     "history": "List the generations of an environment.",
     "rollback": "Go back to an earlier generation, at once.",

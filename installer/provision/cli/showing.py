@@ -176,7 +176,8 @@ def show_outcome(prepared: Prepared, outcome: Outcome, quiet: bool) -> None:
         )
     receipt = Layout(plan.environment).receipt(outcome.generation)
     say(f"Ready: provision run {shown_reference(prepared)}-- python train.py")
-    say(f"       activate: {activation(plan.environment)}     receipt: {shown(receipt)}")
+    activate = f"activate: {activation(plan.environment)}     " if prepared.lock.manager == "venv" else ""
+    say(f"       {activate}receipt: {shown(receipt)}")
 
 
 def shown_reference(prepared: Prepared) -> str:

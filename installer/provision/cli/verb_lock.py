@@ -133,7 +133,7 @@ def _check(sources: list[Source], session: Session, as_json: bool, quiet: bool) 
 
 def _tell(locked: Locked, session: Session) -> None:
     """One line of progress for each finished lock."""
-    packages = f": {len(locked.lock.packages)} packages, {locked.status}" if locked.lock else ""
+    packages = f": {len(locked.lock.pins)} packages, {locked.status}" if locked.lock else ""
     session.reporter.stage("Locked" if locked.lock else "Failed", f"{_title(locked)}{packages}")
 
 
@@ -169,7 +169,7 @@ def _as_json(locked: Locked) -> dict[str, Any]:
         "python": locked.python,
         "status": locked.status,
         "path": str(locked.path),
-        "packages": len(locked.lock.packages) if locked.lock else None,
+        "packages": len(locked.lock.pins) if locked.lock else None,
         "changes": as_document(diff(locked.before, locked.lock)) if changed else None,
     }
 

@@ -26,7 +26,7 @@ from provision.model.machine import Machine
 Verdict = Literal["fault", "unknown", "harmless", "nothing"]
 
 #: After so many matches, and so many lines that only looked alike, a pattern is no longer looked for.
-ENOUGH, TRIES = 200, 20_000
+ENOUGH, TRIES = 200, 5_000
 _LINES, _VALUES, _SUSPECTS, _WAYS, _WIDTH = 3, 6, 6, 4, 300
 
 
@@ -110,10 +110,7 @@ class _Matcher:
         self.regex: str | re.Pattern[str] = pattern.regex
 
     def search(self, text: str) -> re.Match[str] | None:
-        if not any(a in text for a in self.anchors) and not any(
-            ("\n" + text).startswith(a) for a in self.anchors
-        ):
-            return None
+        """Look at a line that holds one of the anchors."""
         if isinstance(self.regex, str):
             self.regex = re.compile(self.regex)
         match = self.regex.search(text)
@@ -178,9 +175,7 @@ class _Notes:
             self.last = [*self.last[-_SUSPECTS + 1 :], (weight, line)]
 
     def _retire(self, matcher: _Matcher) -> None:
-        for anchor in matcher.anchors:
-            if all(m.spent for m in self._by_anchor[anchor]):
-                self.words.retire(anchor)
+        self.words.retire(a for a in matcher.anchors if all(m.spent for m in self._by_anchor[a]))
 
     def explain(self, facts: Mapping[str, str] | Machine | None, lang: Lang) -> Explanation:
         given = facts_of(facts) if isinstance(facts, Machine) else dict(facts or {})

@@ -13,7 +13,23 @@ from provision.model.profile import Profile
 
 def contradictions(profile: Profile, root: Table) -> list[Finding]:
     """Problems that show only when every value is good by itself."""
-    return [*_twice(profile, root), *_index_conflicts(profile, root), *_wanted_and_absent(profile, root)]
+    return [
+        *_twice(profile, root),
+        *_index_conflicts(profile, root),
+        *_wanted_and_absent(profile, root),
+        *_only_conda(profile, root),
+    ]
+
+
+def _only_conda(profile: Profile, root: Table) -> Iterator[Finding]:
+    """Keys of `environment` that say nothing where the manager is not conda."""
+    environment = root.get("environment")
+    if profile.environment.manager == "conda" or not isinstance(environment, Table):
+        return
+    for key in ("channels", "wheels", "link-scripts"):
+        if environment.get(key) is not None:
+            what = f"'{key}' belongs to an environment with manager: conda"
+            yield _at(environment.get(key), "contradiction", what, "remove it, or name the manager")
 
 
 def _twice(profile: Profile, root: Table) -> Iterator[Finding]:

@@ -134,6 +134,28 @@ def requirement(text: str) -> str:
     return str(found)
 
 
+def match_spec(text: str) -> str:
+    """A conda match spec: `[channel::]name`, then a version and a build. conda's own reader judges the rest."""
+    if not re.fullmatch(r"(?:[\w./:-]+::)?[A-Za-z0-9_][\w.-]*(?:\s*[=<>!~ ].*|\s*\[[^\]]+\])?", text.strip()):
+        raise BadValueError(f"'{text}' is no conda package", 'write it like "numpy >=1.26,<2" or "pytorch=2.4=cuda*"')
+    return re.sub(r"\s+", " ", text.strip())
+
+
+def channel(text: str) -> str:
+    """A channel's name (`conda-forge`, `pkgs/main`) or its http(s) or file URL, without credentials."""
+    if "://" in text:
+        return index_url(text).rstrip("/")
+    if not re.fullmatch(r"[A-Za-z0-9][\w.-]*(?:/[\w.-]+)*", text):
+        raise BadValueError(f"'{text}' is no channel", "write it like conda-forge")
+    return text
+
+
+def conda_name(text: str) -> str:
+    if not re.fullmatch(r"[A-Za-z0-9_][\w.-]*", text):
+        raise BadValueError(f"'{text}' is no conda package name", "a name alone, without version")
+    return text.lower()
+
+
 def canonical_name(name: str) -> str:
     """PEP 503, in one line: to import the library's takes longer than to read a profile."""
     return re.sub(r"[-_.]+", "-", name).lower()
@@ -215,5 +237,10 @@ CHECKS: Checks = {
     (Index, "url"): index_url,
     (Index, "packages"): package_name,
     (Environment, "path"): environment_path,
+    (Environment, "channels"): channel,
+    (Environment, "wheels"): requirement,
+    (Environment, "link_scripts"): conda_name,
     (Smoke, "time_limit"): time_limit,
 }
+#: In a conda environment, packages are conda's.
+CONDA_CHECKS: Checks = {**CHECKS, (Profile, "packages"): match_spec}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
@@ -82,6 +82,45 @@ def _close(
     stack: Stack, profile: Profile, catalog: Catalog, keep: Lock | None, names: LookAlikes
 ) -> tuple[ClosedPackage, ...]:
     return _ask(_request(stack, profile, keep), catalog, names)
+
+
+def close_wheels(
+    stack: Stack,
+    profile: Profile,
+    catalog: Catalog,
+    keep: Lock | None,
+    names: LookAlikes,
+    provided: Mapping[str, str],
+) -> tuple[Artifact, ...]:
+    """The wheels on top of an environment that has some distributions already (conda's): those count for every
+    requirement and are never replaced. Raises UnsatisfiableError, also for what has no wheel."""
+    if not profile.environment.wheels:
+        return ()
+    request = ClosureRequest(
+        requirements=profile.environment.wheels,
+        python=stack.python,
+        target=stack.target,
+        indexes=stack.indexes,
+        as_of=profile.as_of,
+        preferences={a.name: a.version for a in keep.packages} if keep else {},
+        provided=provided,
+    )
+    closure = _ask(request, catalog, names)
+    found = tuple(sorted((_artifact(p, stack) for p in closure), key=lambda a: a.name))
+    sources = [a for a in found if a.kind == "sdist"]
+    if sources:
+        raise UnsatisfiableError(_no_wheel(sources, stack))
+    return found
+
+
+def _no_wheel(sources: Sequence[Artifact], stack: Stack) -> Finding:
+    named = ", ".join(f"{a.name} {a.version}" for a in sources)
+    return Finding(
+        "no-wheel",
+        "error",
+        f"{named}: only the source is on the index, and nothing is built on top of a conda environment.",
+        remedies=(Remedy("Take it from a channel: name it under packages."),),
+    )
 
 
 def _ask(request: ClosureRequest, catalog: Catalog, names: LookAlikes) -> tuple[ClosedPackage, ...]:

@@ -32,6 +32,42 @@ class Artifact:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class CondaArtifact:
+    """One conda package. `channel` is its channel as the profile names it, `url` the file at the channel's own
+    address (a mirror serves as well: the hash decides). `size` is in bytes. At least one of `sha256` and `md5`
+    is there. `depends` and `constrains` are match specs, empty where no record of them was found."""
+
+    __pydantic_config__: ClassVar[dict[str, Any]] = YAML_CONFIG
+    name: str
+    version: str
+    build: str
+    build_number: int = 0
+    subdir: str
+    channel: str
+    url: str
+    size: int | None = None
+    sha256: str | None = None
+    md5: str | None = None
+    noarch: Literal["python", "generic"] | None = None
+    depends: tuple[str, ...] = ()
+    constrains: tuple[str, ...] = ()
+
+    @property
+    def file(self) -> str:
+        return self.url.rsplit("/", 1)[-1]
+
+    @property
+    def key(self) -> str:
+        """What the file is known by: its SHA-256, or its MD5 where no other is known."""
+        return self.sha256 or f"md5-{self.md5}"
+
+    @property
+    def label(self) -> str:
+        """`name-version-build`, as in the names of files and records."""
+        return f"{self.name}-{self.version}-{self.build}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Digests:
     """What the lock was made from: SHA-256 of the profile's meaning and of the knowledge rows it used."""
 
@@ -68,6 +104,13 @@ class Lock:
     indexes: tuple[Index, ...] = ()
     packages: tuple[Artifact, ...] = ()
     build: tuple[Artifact, ...] = ()
+    #: Conda packages; `packages` then are the wheels on top of them.
+    conda: tuple[CondaArtifact, ...] = ()
+    channels: tuple[str, ...] = ()
+    #: What the solve took the machine to have: `__cuda` -> `11.8`.
+    virtual_packages: dict[str, str] = field(default_factory=dict)
+    #: Conda packages whose post-link scripts may run.
+    link_scripts: tuple[str, ...] = ()
     #: Shared libraries that are placed beside the packages.
     libraries: tuple[Library, ...] = ()
 
@@ -87,3 +130,9 @@ class Lock:
     def artifacts(self) -> tuple[Artifact, ...]:
         """Every file that an apply needs."""
         return (*self.packages, *self.build, *self.archives)
+
+    @property
+    def pins(self) -> tuple[tuple[str, str], ...]:
+        """(name, version) of everything that will be installed, whoever installs it."""
+        mine = tuple((a.name, a.version) for a in self.conda)
+        return (*mine, *((a.name, a.version) for a in self.packages))

@@ -76,6 +76,12 @@ class Environment:
     path: str = ".venv"
     #: Whether pip stands in the environment.
     pip: bool = False
+    #: conda: where packages come from, best first; a name or an address. By default `conda-forge`.
+    channels: tuple[str, ...] = ()
+    #: conda: packages of the default index on top of the conda packages, as in requirements.txt.
+    wheels: tuple[str, ...] = ()
+    #: conda: packages whose post-link scripts may run. They are programs of their makers, and run unwatched.
+    link_scripts: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -222,7 +222,7 @@ def _lock_for(
     if relocked.lock is None:
         raise UnsatisfiableError(relocked.findings)
     made, digest = read_lock_file(relocked.path)
-    session.reporter.stage("Locked", f"{target}, Python {python}: {len(made.packages)} packages ({stale})")
+    session.reporter.stage("Locked", f"{target}, Python {python}: {len(made.pins)} packages ({stale})")
     return made, digest, relocked.path, relocked
 
 
@@ -243,11 +243,12 @@ def _no_lock(source: Source, target: str, python: str, path: Path | None, becaus
 def _request(made: Lock, session: Session, options: Options) -> Request:
     named = options.python if options.python and Path(options.python).is_absolute() else None
     fetchable = None
-    if session.machine_file is None and not session.offline and not _has_python(made, session, named):
+    on_machine = made.manager == "venv" and session.machine_file is None and not session.offline
+    if on_machine and not _has_python(made, session, named):
         fetchable = _fetchable(made)
     return Request(
         device=proof_device(options),
-        present=session.store.present(made.artifacts),
+        present=session.store.present(made.artifacts) | _present_conda(made, session),
         **_room(session, environment_path(session, made.path, options.environment)),
         fetchable_python=fetchable,
         offline=session.offline,
@@ -272,6 +273,10 @@ def _room(session: Session, environment: str) -> dict[str, Any]:
         "one_disk": None if here is None or cache is None else here[0] == cache[0],
         "copies": session.installer.link_mode(environment) == "copy",
     }
+
+
+def _present_conda(made: Lock, session: Session) -> frozenset[str]:
+    return session.conda.present(made.conda) if made.conda else frozenset()
 
 
 def proof_device(options: Options) -> str | None:
@@ -388,6 +393,7 @@ def _effects(prepared: Prepared, session: Session, options: Options) -> Effects:
             built_for=machine_summary(prepared.machine) if options.for_machine else None,
         ),
         fetch_python=fetch_python,
+        conda=session.conda if prepared.lock.manager == "conda" else None,
         inputs=prepared.inputs,
     )
 
@@ -529,11 +535,40 @@ def must_be_ours(state: EnvState) -> None:
 def command_environment(state: EnvState, base: dict[str, str]) -> dict[str, str]:
     """The variables that a command of `run` sees: the environment first on PATH, the lock's variables set."""
     must_be_ours(state)
-    folder = Path(state.environment) / ("Scripts" if os.name == "nt" else "bin")
-    kept = {k: v for k, v in base.items() if k not in ("PYTHONHOME", "CONDA_PREFIX", "CONDA_DEFAULT_ENV")}
+    environment = Path(state.environment)
+    is_conda = (environment / "conda-meta").is_dir()
+    inside = [str(environment / name) for name in (_CONDA_FOLDERS if is_conda else _FOLDERS)[os.name == "nt"]]
+    kept = {k: v for k, v in base.items() if k not in _OF_OTHER_ENVIRONMENTS}
     return {
         **kept,
-        "PATH": f"{folder}{os.pathsep}{base.get('PATH', '')}",
-        "VIRTUAL_ENV": state.environment,
+        "PATH": os.pathsep.join([*inside, base.get("PATH", "")]),
+        ("CONDA_PREFIX" if is_conda else "VIRTUAL_ENV"): state.environment,
+        **(conda_variables(environment) if is_conda else {}),
         **(state.record.variables if state.record else {}),
     }
+
+
+#: Folders of programs inside an environment: on POSIX, on Windows. Conda's as its activation would put them.
+_FOLDERS = (("bin",), ("Scripts",))
+_CONDA_FOLDERS = (
+    ("bin",),
+    ("", "Library/mingw-w64/bin", "Library/usr/bin", "Library/bin", "Scripts", "bin"),
+)
+_OF_OTHER_ENVIRONMENTS = frozenset(
+    {"PYTHONHOME", "VIRTUAL_ENV", "CONDA_PREFIX", "CONDA_DEFAULT_ENV", "CONDA_PROMPT_MODIFIER", "CONDA_SHLVL"}
+)
+
+
+def conda_variables(prefix: Path) -> dict[str, str]:
+    """The variables that conda packages ask for as data (`etc/conda/env_vars.d/*.json`); their shell hooks are
+    not run."""
+    import json
+
+    found: dict[str, str] = {}
+    for path in sorted((prefix / "etc" / "conda" / "env_vars.d").glob("*.json")):
+        try:
+            document = json.loads(path.read_text(encoding="utf-8"))
+        except (OSError, ValueError):
+            continue
+        found.update({str(k): str(v) for k, v in document.items()} if isinstance(document, dict) else {})
+    return found

@@ -63,10 +63,11 @@ class Upgrade:
         if former is None or self.everything:
             return None
         packages = tuple(a for a in former.packages if a.name not in self.names)
+        conda = tuple(a for a in former.conda if a.name not in self.names)
         stack = tuple(
             c for c in former.stack if named(c.value) not in self.names and c.axis not in self.names
         )
-        return replace(former, packages=packages, stack=stack)
+        return replace(former, packages=packages, conda=conda, stack=stack)
 
 
 KEEP = Upgrade()
@@ -168,6 +169,10 @@ def _former(source: Source, session: Session, target: str, python: str) -> Lock 
 
 def make_lock(profile: Profile, target: str, python: str, session: Session, keep: Lock | None = None) -> Lock:
     """The lock of the best stack whose closure exists; the stack of `keep` comes first where it still fits."""
+    if profile.environment.manager == "conda":
+        from provision.pipeline.conda import make_conda_lock
+
+        return make_conda_lock(profile, target, python, session, keep)
     refused: list[Rejected] = []
     first: UnsatisfiableError | None = None
     for _ in range(_TRIES):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping
 from copy import copy
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,8 +17,9 @@ if TYPE_CHECKING:
     from provision.model.machine import Machine
     from provision.model.receipt import JobResult
     from provision.pipeline.profiles import Source
-    from provision.ports import Catalog, FactStore, Files, Reporter, Store
+    from provision.ports import Catalog, Channels, FactStore, Files, Reporter, Store
     from provision.world.catalog import HostCatalog
+    from provision.world.conda import RattlerEngine
     from provision.world.indexes import IndexConfig
     from provision.world.installing import UvInstaller
 
@@ -135,6 +136,22 @@ class Session:
         from provision.world.recorded import RecordedCatalog
 
         return RecordedCatalog(self.host_catalog, self.replay, self.record, offline=self.offline)
+
+    @cached_property
+    def conda(self) -> RattlerEngine:
+        """Channels and the installer of conda environments; needs the extra `conda` when it is used."""
+        from provision.world.channels import host_channels
+        from provision.world.conda import RattlerEngine
+        from provision.world.recorded_channels import replayed
+
+        settings = host_channels(self.indexes.mapped)
+        if self.replay is not None:
+            settings = replace(settings, replay=replayed(self.replay, self.cache))
+        return RattlerEngine(settings, self.indexes, self.cache, offline=self.offline)
+
+    @property
+    def channels(self) -> Channels:
+        return self.conda
 
     @cached_property
     def interpreters(self) -> dict[str, str]:

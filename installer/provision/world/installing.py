@@ -229,8 +229,10 @@ def _link(file: Path, link: Path) -> bool:
 
 
 def interpreter(environment: str) -> str:
-    windows = Path(environment, "Scripts", "python.exe")
-    return str(windows if windows.exists() else Path(environment, "bin", "python"))
+    """The Python of an environment; conda's stands at its top on Windows."""
+    on_windows = (Path(environment, "Scripts", "python.exe"), Path(environment, "python.exe"))
+    found = next((path for path in on_windows if path.exists()), None)
+    return str(found or Path(environment, "bin", "python"))
 
 
 def python_tag(python: str) -> str:
