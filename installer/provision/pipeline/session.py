@@ -44,12 +44,16 @@ class Session:
     offline: bool = False
     reporter: Reporter = field(default_factory=Quiet)
     machine_file: Path | None = None
+    #: The folder that relative paths of the profile at hand mean.
+    beside: Path = field(default_factory=Path.cwd)
     #: Facts that are stated instead of found (`capability.nvidia`).
     overrides: Mapping[str, str] = field(default_factory=dict)
     #: Library -> a file, or a folder with files, that the user has of it.
     libraries: dict[str, Path] = field(default_factory=dict)
     #: A recorded catalogue to take index pages and metadata from, and one to write.
     replay: Path | None = None
+    #: A conda-lock.yml whose pins a lock takes over.
+    taken: Path | None = None
     record: Path | None = None
     #: Called with a question; True means yes.
     confirm: Callable[[str], bool] = lambda question: False
@@ -81,12 +85,15 @@ class Session:
         return load_knowledge(self.overlays)
 
     def serving(self, source: Source) -> Session:
-        """This session with the knowledge rows that a profile brings along; all that is made already is shared."""
-        texts = overlay_texts(source)
-        if texts == self.overlays:
+        """This session with the knowledge rows and the folder of a profile; all that is made already is shared."""
+        texts, beside = overlay_texts(source), source.beside(self.folder)
+        if texts == self.overlays and beside == self.beside:
             return self
         other = copy(self)
-        other.__dict__.pop("knowledge", None)
+        other.beside = beside
+        other.__dict__.pop("store", None)
+        if texts != self.overlays:
+            other.__dict__.pop("knowledge", None)
         other.overlays = texts
         return other
 
@@ -169,7 +176,8 @@ class Session:
         from provision.world.supply import HostSupply
 
         return HostSupply(
-            self.indexes, self.cache, self.host_catalog, offline=self.offline, given=self.libraries
+            self.indexes, self.cache, self.host_catalog, offline=self.offline, given=self.libraries,
+            beside=self.beside,
         )  # fmt: skip
 
     @cached_property
