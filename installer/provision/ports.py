@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from provision.model.lock import Artifact, CondaArtifact, Lock
     from provision.model.machine import Interpreter
     from provision.model.profile import Index
-from provision.model.state import Stat
+    from provision.model.state import Stat
 
 
 @dataclass(frozen=True, slots=True)
@@ -393,6 +393,9 @@ class Installer(Protocol):
 
     def contents(self, wheel: LocalFile) -> Contents:
         """What a wheel holds, by its own directory; nothing is unpacked. Raises ApplyError for what is no wheel."""
+
+    def places(self, environment: str, wheels: Sequence[LocalFile]) -> tuple[str, ...]:
+        """Everything that installing these wheels writes, relative to the environment; a metadata folder as a whole."""
 
     def wrong_sizes(self, environment: str, wheels: Sequence[LocalFile]) -> tuple[str, ...]:
         """Installed files that are absent or have another size than in the wheel."""

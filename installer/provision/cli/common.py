@@ -48,7 +48,10 @@ def quiet_option(function: F) -> F:
 
 def world_options(function: F) -> F:
     """Options about where facts and files come from."""
-    function = click.option("--offline", is_flag=True, help="Use caches only, no network.")(function)
+    return machine_option(click.option("--offline", is_flag=True, help="Use caches only, no network.")(function))
+
+
+def machine_option(function: F) -> F:
     return click.option(
         "--machine", "machine_file", type=click.Path(exists=True, dir_okay=False, path_type=Path), metavar="FILE",
         help="Take the machine from a file made by `detect --save`, not from here.",

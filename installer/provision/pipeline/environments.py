@@ -54,6 +54,7 @@ class Options:
     locked: bool = False
     yes: bool = False
     reinstall: bool = False
+    in_place: bool = False
     #: Why a machine that does not meet the lock's needs is taken all the same.
     force: str = ""
     #: The facts of another machine, which the environment is built for here.
@@ -90,6 +91,8 @@ class Prepared:
     relocked: Locked | None = None
     inputs: dict[str, str] = field(default_factory=dict)
     skipped: tuple[Skipped, ...] = ()
+    #: The environment is somebody else's and is changed where it stands.
+    in_place: bool = False
     #: A saved plan: carried out as it is, never made again.
     exact: bool = False
 
@@ -99,6 +102,7 @@ def prepare(reference: str, session: Session, options: Options) -> Prepared:
     found = read(reference, session.folder)
     session = session.serving(found)
     source, skipped = choose_variant(found, session, options)
+    options = _in_its_python(source, session, options)
     target = _target(source, session)
     python = _choose_python(source, session, target, options)
     made, digest, path, relocked = _lock_for(source, session, target, python, options)
@@ -111,7 +115,7 @@ def prepare(reference: str, session: Session, options: Options) -> Prepared:
     planned = withheld(plan(made, digest, state, machine, request, said), made, session)
     if relocked is not None:
         planned = replace(planned, blockers=(*relocked.findings, *planned.blockers))
-    return Prepared(
+    prepared = Prepared(
         source=source,
         lock=made,
         lock_path=path,
@@ -124,6 +128,21 @@ def prepare(reference: str, session: Session, options: Options) -> Prepared:
         inputs=_inputs(source, path),
         skipped=skipped,
     )
+    if not options.in_place:
+        return prepared
+    from provision.pipeline.in_place import in_place
+
+    return in_place(prepared, session, options)
+
+
+def _in_its_python(source: Source, session: Session, options: Options) -> Options:
+    """A change in place takes the Python that the environment has."""
+    if not options.in_place or options.python:
+        return options
+    from provision.stocktaking import take_stock
+
+    environment = environment_path(session, source.profile.environment.path, options.environment)
+    return replace(options, python=take_stock(session.files, environment).python or None)
 
 
 def _machine(session: Session, options: Options) -> Machine:
@@ -366,6 +385,10 @@ def _ask(prepared: Prepared, session: Session) -> None:
     question = (
         f"{state.environment} is generation {state.generation}. Build generation {number} and switch to it?"
     )
+    if prepared.in_place:
+        steps = prepared.plan.steps
+        removed, installed = (sum(s.action == action for s in steps) for action in ("remove", "install"))
+        question = f"Change {state.environment} in place: {removed} removed, {installed} installed?"
     if not session.confirm(question):
         raise BlockedError(
             Finding(
@@ -377,6 +400,10 @@ def _ask(prepared: Prepared, session: Session) -> None:
 
 def carry_out(prepared: Prepared, session: Session, options: Options) -> Outcome:
     """mutex -> recover -> look again -> apply."""
+    if prepared.in_place:
+        from provision.pipeline.in_place import carry_out_in_place
+
+        return carry_out_in_place(prepared, session, options)
     with holding(session, prepared.plan.environment) as recovered:
         state = inspect(session.files, prepared.plan.environment)
         current = prepared.plan
@@ -384,10 +411,10 @@ def carry_out(prepared: Prepared, session: Session, options: Options) -> Outcome
             current = plan(
                 prepared.lock, current.lock, state, prepared.machine, prepared.request, prepared.known
             )
-        return apply(current, prepared.lock, state, _effects(prepared, session, options))
+        return apply(current, prepared.lock, state, effects_of(prepared, session, options))
 
 
-def _effects(prepared: Prepared, session: Session, options: Options) -> Effects:
+def effects_of(prepared: Prepared, session: Session, options: Options) -> Effects:
     from provision.world.installing import fetch_python
     from provision.world.unpacking import HostPlacer
 

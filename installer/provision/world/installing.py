@@ -124,6 +124,10 @@ class UvInstaller:
             self._read[wheel.artifact.sha256] = unpacked.contents(wheel, self._cache)
         return self._read[wheel.artifact.sha256]
 
+    def places(self, environment: str, wheels: Sequence[LocalFile]) -> tuple[str, ...]:
+        packages = site_packages(HostFiles(), environment) or environment
+        return unpacked.places(environment, packages, [self.contents(w) for w in wheels])
+
     def wrong_sizes(self, environment: str, wheels: Sequence[LocalFile]) -> tuple[str, ...]:
         return unpacked.wrong_sizes(environment, self._expected(environment, wheels))
 
