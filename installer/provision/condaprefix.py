@@ -91,7 +91,9 @@ def _owned(files: Files, prefix: str) -> set[str]:
 
 def _owner(files: Files, prefix: str, folder: str, name: str, version: str) -> str:
     mine = _recorded(files, prefix, folder, f"{name}-{version}.dist-info")
-    return next((label for label, record in _records(files, prefix) if mine & set(record.get("files", ()))), "")
+    return next(
+        (label for label, record in _records(files, prefix) if mine & set(record.get("files", ()))), ""
+    )
 
 
 def _recorded(files: Files, prefix: str, folder: str, info: str) -> set[str]:

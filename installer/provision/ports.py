@@ -409,6 +409,7 @@ class Installer(Protocol):
     def forget(self, wheels: Sequence[LocalFile]) -> None:
         """Drop what the engine keeps of these wheels unpacked: it is not what the wheels hold."""
 
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlacedFile:
     """A file that was put into an environment, with its size in bytes and hash; or a symbolic link's target."""

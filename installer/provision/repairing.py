@@ -73,7 +73,9 @@ def _blockers(lock: Lock, inventory: Inventory) -> Iterator[Finding]:
         )  # fmt: skip
 
 
-def _removals(lock: Lock, inventory: Inventory, families: Sequence[FamilyRow]) -> dict[str, tuple[Installed, str]]:
+def _removals(
+    lock: Lock, inventory: Inventory, families: Sequence[FamilyRow]
+) -> dict[str, tuple[Installed, str]]:
     """info folder -> (distribution, why it goes)."""
     locked: dict[str, Artifact] = {canonicalize_name(a.name): a for a in lock.packages}
     gone: dict[str, tuple[Installed, str]] = {}
@@ -134,7 +136,9 @@ def _conda_blockers(
 ) -> Iterator[Finding]:
     """What conda put there is conda's: replaced under its feet, its next transaction would break or undo it."""
     touched = {one.name for one, _ in removals.values()} | {canonicalize_name(a.name) for a in coming}
-    names = sorted(touched & (inventory.conda | {o.name for o in inventory.distributions if o.installer == "conda"}))
+    names = sorted(
+        touched & (inventory.conda | {o.name for o in inventory.distributions if o.installer == "conda"})
+    )
     if names:
         yield Finding(
             "conda-managed", "error",
@@ -157,7 +161,12 @@ def _steps(
     yield from _bringing([a for a in coming if a.sha256 not in wish.present], coming)
     yield from _removing(inventory, removals)
     for artifact in coming:
-        args = {"index": artifact.index, "file": artifact.file, "size": artifact.size, "sha256": artifact.sha256}
+        args = {
+            "index": artifact.index,
+            "file": artifact.file,
+            "size": artifact.size,
+            "sha256": artifact.sha256,
+        }
         subject = f"{artifact.name} {artifact.version}"
         yield Step(action="install", kind="in-place", subject=subject, reason="the lock has it", args=args)
     if coming or removals or inventory.litter or inventory.unowned:
@@ -169,7 +178,9 @@ def _steps(
 def _bringing(missing: Sequence[Artifact], coming: Sequence[Artifact]) -> Iterator[Step]:
     for artifact in missing:
         args = {"size": artifact.size, "sha256": artifact.sha256, "index": artifact.index}
-        yield Step(action="fetch", kind="package", subject=artifact.file, reason="not in the cache", args=args)
+        yield Step(
+            action="fetch", kind="package", subject=artifact.file, reason="not in the cache", args=args
+        )
     for artifact in (a for a in coming if a.kind == "sdist"):
         subject = f"{artifact.name} {artifact.version}"
         args = {"sha256": artifact.sha256}

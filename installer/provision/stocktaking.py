@@ -80,7 +80,9 @@ def _distributions(files: Files, environment: str, inside: str) -> Iterator[Inst
 
 def _installed(files: Files, environment: str, inside: str, info: str) -> Installed:
     folder = f"{environment}/{inside}/{info}"
-    name, version = _name(files.read_text(f"{folder}/METADATA") or files.read_text(f"{folder}/PKG-INFO") or "")
+    name, version = _name(
+        files.read_text(f"{folder}/METADATA") or files.read_text(f"{folder}/PKG-INFO") or ""
+    )
     record = files.read_text(f"{folder}/RECORD", _LIMIT)
     listed = tuple(dict.fromkeys(_recorded(record or "", inside)))
     broken = "" if name else "no METADATA"
@@ -132,7 +134,9 @@ def _unowned(
     inside: str, names: Sequence[str], folders: Sequence[str], found: Sequence[Installed]
 ) -> Iterator[str]:
     prefix = len(inside) + 1
-    owned = {path[prefix:].split("/")[0] for one in found for path in one.files if path.startswith(f"{inside}/")}
+    owned = {
+        path[prefix:].split("/")[0] for one in found for path in one.files if path.startswith(f"{inside}/")
+    }
     for name in names:
         if name in folders and name not in owned:
             yield f"{inside}/{name}"
@@ -144,7 +148,9 @@ def _conda(files: Files, environment: str) -> Iterator[str]:
         if not name.endswith(".json"):
             continue
         try:
-            listed = json.loads(files.read_text(f"{environment}/conda-meta/{name}", _LIMIT) or "{}").get("files", ())
+            listed = json.loads(files.read_text(f"{environment}/conda-meta/{name}", _LIMIT) or "{}").get(
+                "files", ()
+            )
         except (ValueError, AttributeError):
             continue
         for path in listed:

@@ -69,7 +69,11 @@ class Home:
         self.put(f"{info}/METADATA", f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n\ntext")
         self.put(f"{info}/INSTALLER", "pip\n")
         if record:
-            rows = [*(p.lstrip("!") for p in paths), f"{info.rpartition('/')[2]}/METADATA", "../../../../outside"]
+            rows = [
+                *(p.lstrip("!") for p in paths),
+                f"{info.rpartition('/')[2]}/METADATA",
+                "../../../../outside",
+            ]
             self.put(f"{info}/RECORD", "".join(f"{row},,\n" for row in rows))
 
     def furnish(self) -> Home:
@@ -126,7 +130,9 @@ def memory_home() -> Home:
 
 def copied(home: Home) -> Home:
     assert isinstance(home.files, MemoryFiles)
-    return replace(home, files=replace(home.files, nodes={k: replace(n) for k, n in home.files.nodes.items()}))
+    return replace(
+        home, files=replace(home.files, nodes={k: replace(n) for k, n in home.files.nodes.items()})
+    )
 
 
 def lines(plan: Plan) -> list[tuple[str, str, str]]:
@@ -185,7 +191,12 @@ def test_the_result() -> None:
     assert after["env/bin/alpha"] == "#!/home/me/env/bin/python\nimport alpha\n"
     assert after[f"env/{PACKAGES}/alpha/__init__.py"] == "__version__ = '1'\n"
     assert not [p for p in after if "gpu" in p or "old.py" in p or "~lpha" in p]
-    kept = ("outside", f"env/{PACKAGES}/beta/notes.txt", f"env/{PACKAGES}/mine/__init__.py", "env/share/empty")
+    kept = (
+        "outside",
+        f"env/{PACKAGES}/beta/notes.txt",
+        f"env/{PACKAGES}/mine/__init__.py",
+        "env/share/empty",
+    )
     assert all(after[p] == before[p] for p in kept)
     assert after["litter"] == []
 
@@ -210,7 +221,9 @@ def must_be_old_or_new(home: Home, old: dict[str, Any], new: dict[str, Any], whe
     if seen in (old, new):
         return "old" if seen == old else "new"
     keys = sorted(k for k in {*seen, *old, *new} if seen.get(k, "-") != old.get(k, "-"))
-    raise AssertionError(f"a third state {where}: {[(k, old.get(k, '-'), seen.get(k, '-')) for k in keys[:6]]}")
+    raise AssertionError(
+        f"a third state {where}: {[(k, old.get(k, '-'), seen.get(k, '-')) for k in keys[:6]]}"
+    )
 
 
 def test_killed_at_every_moment_in_memory() -> None:
@@ -310,7 +323,10 @@ def test_refusals() -> None:
     home.put("conda-meta/history", "")
     home.files.remove(f"{home.environment}/lib/python3.11/EXTERNALLY-MANAGED")
     assert home.plan().blockers == ()
-    home.put("conda-meta/beta-0.9-0.json", '{"files": ["lib/python3.11/site-packages/beta-0.9.dist-info/METADATA"]}')
+    home.put(
+        "conda-meta/beta-0.9-0.json",
+        '{"files": ["lib/python3.11/site-packages/beta-0.9.dist-info/METADATA"]}',
+    )
     (finding,) = home.plan().blockers
     assert (finding.code, finding.remedies[1].command) == ("conda-managed", "conda remove beta")
     other = replace(lock_of("1"), python="3.12")
@@ -322,7 +338,10 @@ def test_shadows_and_users_are_said() -> None:
     home.files.make_folder("/home/me/.local/lib/alpha-3.dist-info")
     home.files.make_folder("/home/me/.local/lib/other-3.dist-info")
     plan = home.plan(elsewhere=["/home/me/.local/lib"], users=("process 7: jupyter-lab",))
-    assert [(n.code, n.detail) for n in plan.notes] == [("shadowed", ""), ("in-use", "process 7: jupyter-lab")]
+    assert [(n.code, n.detail) for n in plan.notes] == [
+        ("shadowed", ""),
+        ("in-use", "process 7: jupyter-lab"),
+    ]
 
 
 def test_a_record_that_leads_out_moves_nothing_there() -> None:
@@ -337,5 +356,3 @@ def test_a_record_that_leads_out_moves_nothing_there() -> None:
     linked.distribution("alpha-gpu", "2.0", ["alpha/__init__.py", "!../../../share/doc"])
     linked.apply()
     assert linked.files.read_text("/home/me/elsewhere/doc") == "not yours"
-
-

@@ -72,7 +72,9 @@ def test_links_and_devices_are_refused(kind: int) -> None:
 
 
 def test_rights_of_another_user_are_refused() -> None:
-    assert hostile(FILE, contents(Member("evil/a", 1, 2, stat.S_IFREG | stat.S_ISUID | 0o755)), "linux-x86_64")
+    assert hostile(
+        FILE, contents(Member("evil/a", 1, 2, stat.S_IFREG | stat.S_ISUID | 0o755)), "linux-x86_64"
+    )
 
 
 def test_collisions() -> None:
@@ -80,12 +82,21 @@ def test_collisions() -> None:
     assert hostile(FILE, same_place, "windows-x86_64") is not None
     assert hostile(FILE, same_place, "macos-arm64") is not None
     assert hostile(FILE, same_place, "linux-x86_64") is None
-    assert hostile(FILE, contents(Member("evil/a.py", 1, 2), Member("evil/a.py", 1, 3)), "linux-x86_64") is not None
-    assert hostile(FILE, contents(Member("evil/a.py", 1, 2), Member("evil/a.py", 1, 2)), "linux-x86_64") is None
-    assert hostile(FILE, contents(Member("evil/a", 1, 2), Member("evil/a/b", 1, 2)), "linux-x86_64") is not None
+    assert (
+        hostile(FILE, contents(Member("evil/a.py", 1, 2), Member("evil/a.py", 1, 3)), "linux-x86_64")
+        is not None
+    )
+    assert (
+        hostile(FILE, contents(Member("evil/a.py", 1, 2), Member("evil/a.py", 1, 2)), "linux-x86_64") is None
+    )
+    assert (
+        hostile(FILE, contents(Member("evil/a", 1, 2), Member("evil/a/b", 1, 2)), "linux-x86_64") is not None
+    )
 
 
-@pytest.mark.parametrize("script", ["../../evil", "a/b", "python", "Python3.11", "activate", "activate_this.py", "a\\b"])
+@pytest.mark.parametrize(
+    "script", ["../../evil", "a/b", "python", "Python3.11", "activate", "activate_this.py", "a\\b"]
+)
 def test_scripts_stay_in_their_folder(script: str) -> None:
     assert hostile(FILE, contents(scripts=(script,)), "linux-x86_64") is not None
 

@@ -111,7 +111,9 @@ class Site:
 
     def seen(self) -> dict[str, Any]:
         """All that matters: the environment through its path, the generations, and everything beside them."""
-        beside = {k: v for k, v in tree(self.files, self.root).items() if not k.startswith("project/.provision")}
+        beside = {
+            k: v for k, v in tree(self.files, self.root).items() if not k.startswith("project/.provision")
+        }
         state = inspect(self.files, self.environment)
         kept = {
             str(n): tree(self.files, self.layout.generation(n))
@@ -191,7 +193,9 @@ def memory_site(before: Callable[[Site], None]) -> Site:
 
 def copied(site: Site) -> Site:
     assert isinstance(site.files, MemoryFiles)
-    return replace(site, files=replace(site.files, nodes={k: replace(n) for k, n in site.files.nodes.items()}))
+    return replace(
+        site, files=replace(site.files, nodes={k: replace(n) for k, n in site.files.nodes.items()})
+    )
 
 
 def must_be_old_or_new(site: Site, old: dict[str, Any], new: dict[str, Any], where: str) -> str:
@@ -200,10 +204,16 @@ def must_be_old_or_new(site: Site, old: dict[str, Any], new: dict[str, Any], whe
         if seen == state:
             return name
     flat = [flattened(state) for state in (old, seen, new)]
-    keys = [k for k in sorted(set().union(*flat)) if flat[1].get(k, "-") not in (flat[0].get(k, "-"), flat[2].get(k, "-"))]
+    keys = [
+        k
+        for k in sorted(set().union(*flat))
+        if flat[1].get(k, "-") not in (flat[0].get(k, "-"), flat[2].get(k, "-"))
+    ]
     values = {k: [f.get(k, "-") for f in flat] for k in keys[:5]}
     mixed = sorted({k.split("/")[0] for k in flat[1] if flat[1].get(k) != flat[0].get(k)})
-    raise AssertionError(f"a third state after a fault {where}: (old, seen, new) {values}; unlike the old in {mixed}")
+    raise AssertionError(
+        f"a third state after a fault {where}: (old, seen, new) {values}; unlike the old in {mixed}"
+    )
 
 
 def flattened(value: Any, prefix: str = "") -> dict[str, Any]:
@@ -287,7 +297,9 @@ def raises(error: BaseException) -> Callable[[str], None]:
 
 
 @pytest.mark.parametrize("run", RUNS)
-@pytest.mark.parametrize("turn", [0, pytest.param(1, marks=pytest.mark.slow), pytest.param(2, marks=pytest.mark.slow)])
+@pytest.mark.parametrize(
+    "turn", [0, pytest.param(1, marks=pytest.mark.slow), pytest.param(2, marks=pytest.mark.slow)]
+)
 def test_failing_at_every_moment_in_memory(run: str, turn: int) -> None:
     """The run itself takes back what it did; the next one has nothing to recover, or only a last line to write."""
     before, do = RUNS[run]
@@ -318,7 +330,9 @@ def check_raised(error: BaseException | None, fault: BaseException, where: str) 
         assert error is fault, (where, error)
 
 
-@pytest.mark.parametrize("lines", ["", "garbage\n", '{"phase": "star', '{"number": 1, "phase": "done"}\n', "\x00" * 512])
+@pytest.mark.parametrize(
+    "lines", ["", "garbage\n", '{"phase": "star', '{"number": 1, "phase": "done"}\n', "\x00" * 512]
+)
 @pytest.mark.parametrize("run", ["the first apply", "the second apply", "a collection", "a rollback"])
 def test_a_journal_that_cannot_be_read(run: str, lines: str) -> None:
     """Its lines are gone or torn: what stands on the disk decides."""

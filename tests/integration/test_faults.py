@@ -122,7 +122,10 @@ def small_disk(folder: Path) -> Iterator[Path]:
     place = folder / "disk"
     place.mkdir()
     words = ["mount", "-t", "tmpfs", "-o", "size=6m", "tmpfs", str(place)]
-    if shutil.which("mount") is None or subprocess.run(words, capture_output=True, check=False).returncode != 0:
+    if (
+        shutil.which("mount") is None
+        or subprocess.run(words, capture_output=True, check=False).returncode != 0
+    ):
         pytest.skip("this user may not mount a small file system")
     yield place
     subprocess.run(["umount", "-l", str(place)], check=False)

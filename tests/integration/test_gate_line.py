@@ -33,7 +33,10 @@ def _machine(folder: Path, **facts: object) -> str:
     return str(path)
 
 
-_CARD = {"devices": [{"vendor": "nvidia", "name": "NVIDIA A100", "capability": "8.0"}], "drivers": {"nvidia": "535.54.03"}}
+_CARD = {
+    "devices": [{"vendor": "nvidia", "name": "NVIDIA A100", "capability": "8.0"}],
+    "drivers": {"nvidia": "535.54.03"},
+}
 _OLD = {**_CARD, "drivers": {"nvidia": "470.86"}}
 
 
@@ -50,7 +53,9 @@ def test_a_blocked_machine_changes_nothing_until_a_reason_is_given(folder: Path)
     assert receipt["override"]["reason"] == reason
     assert [f["code"] for f in receipt["override"]["findings"]] == ["driver-too-old"]
     assert reason in receipt["proves"]
-    journal = [json.loads(line) for line in (folder / ".provision/.venv/journal.jsonl").read_text().splitlines()]
+    journal = [
+        json.loads(line) for line in (folder / ".provision/.venv/journal.jsonl").read_text().splitlines()
+    ]
     assert journal[0]["facts"]["override"] == receipt["override"]
     kept = json.loads((folder / ".provision/.venv/receipts/1.json").read_text())
     assert kept["override"]["reason"] == reason
@@ -68,7 +73,9 @@ def test_built_here_for_a_machine_with_a_card(folder: Path) -> None:
     assert receipt["built_for"]["devices"][0]["name"] == "NVIDIA A100"
     assert receipt["machine"]["devices"] != receipt["built_for"]["devices"]
     assert "another machine" in receipt["proves"]
-    blocked = provision(folder, "plan", "team.yaml", "--reinstall", "--for-machine", _machine(folder, **_OLD), "--json")
+    blocked = provision(
+        folder, "plan", "team.yaml", "--reinstall", "--for-machine", _machine(folder, **_OLD), "--json"
+    )
     assert (blocked.code, blocked.codes) == (5, ["driver-too-old"])
 
 

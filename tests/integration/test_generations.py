@@ -57,7 +57,12 @@ def there_and_back(three: Path) -> None:
     assert "<- current" in provision(three, "history", "team.yaml").out
 
     ran = provision(three, "rollback", "--json")
-    assert (ran.code, ran.document["outcome"], ran.document["generation"], ran.document["former"]) == (0, "changed", 1, 2)
+    assert (ran.code, ran.document["outcome"], ran.document["generation"], ran.document["former"]) == (
+        0,
+        "changed",
+        1,
+        2,
+    )
     assert version(three) == "1.0"
     assert provision(three, "status").code == 0
     again = provision(three, "rollback", ".venv", "--json")
@@ -101,7 +106,13 @@ def a_killed_rollback_is_taken_back_or_completed(three: Path) -> None:
     journal = three / ".provision" / ".venv" / "journal.jsonl"
     assert provision(three, "rollback").code == 0
     lines = journal.read_text().splitlines(keepends=True)
-    assert [json.loads(line)["phase"] for line in lines] == ["started", "begun", "done", "committing", "committed"]
+    assert [json.loads(line)["phase"] for line in lines] == [
+        "started",
+        "begun",
+        "done",
+        "committing",
+        "committed",
+    ]
     journal.write_text("".join(lines[:2]))
     ran = provision(three, "recover", ".venv", "--json")
     assert ran.document["recovered"] == {"what": "undone", "verb": "rollback", "generation": 1}

@@ -20,7 +20,9 @@ def folder(tmp_path: Path) -> Path:
 
 
 def python(folder: Path, code: str) -> str:
-    done = subprocess.run([folder / ".venv/bin/python", "-c", code], capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        [folder / ".venv/bin/python", "-c", code], capture_output=True, text=True, check=True
+    )
     return done.stdout.strip()
 
 
@@ -28,7 +30,9 @@ def hashes(folder: Path) -> dict[str, bytes | str | None]:
     found: dict[str, bytes | str | None] = {}
     for path in sorted((folder / ".venv").rglob("*")):
         name = str(path.relative_to(folder))
-        found[name] = str(path.readlink()) if path.is_symlink() else None if path.is_dir() else path.read_bytes()
+        found[name] = (
+            str(path.readlink()) if path.is_symlink() else None if path.is_dir() else path.read_bytes()
+        )
     return found
 
 

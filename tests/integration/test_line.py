@@ -24,7 +24,9 @@ PACKAGES = "packages: [alpha, beta]\n"
 def shop(index: LoopbackIndex) -> LoopbackIndex:
     """alpha (with a console script) needs beta; beta has two versions."""
     entry = {"console_scripts": {"alpha": "alpha:main"}}
-    body = {"alpha/__init__.py": "__version__ = '1.0'\ndef main():\n    import sys; print('alpha', sys.prefix)\n"}
+    body = {
+        "alpha/__init__.py": "__version__ = '1.0'\ndef main():\n    import sys; print('alpha', sys.prefix)\n"
+    }
     index.wheel("alpha", "1.0", requires=["beta"], entry_points=entry, files=body)
     index.wheel("beta", "1.0")
     index.wheel("beta", "2.0")
@@ -61,7 +63,9 @@ def test_from_profile_to_proven_environment(shop: LoopbackIndex, folder: Path) -
     assert (status.code, status.document["kind"], status.document["drifted"]) == (0, "ours", False)
     verify = provision(folder, "verify", "--json")
     assert (verify.code, verify.document["verdict"]) == (0, "passed")
-    ran = provision(folder, "run", "--", "python", "-c", "import alpha, sys; print(alpha.__version__); sys.exit(3)")
+    ran = provision(
+        folder, "run", "--", "python", "-c", "import alpha, sys; print(alpha.__version__); sys.exit(3)"
+    )
     assert (ran.code, ran.out.strip()) == (3, "1.0")
 
 
@@ -104,7 +108,9 @@ def test_a_change_is_asked_for(shop: LoopbackIndex, folder: Path) -> None:
 def test_a_failed_proof_leaves_the_old_environment(shop: LoopbackIndex, folder: Path) -> None:
     path = profile(folder, PACKAGES)
     assert provision(folder, "apply", path.name).code == 0
-    shop.wheel("gamma", "1.0", files={"gamma/__init__.py": "raise RuntimeError('gamma cannot be imported')\n"})
+    shop.wheel(
+        "gamma", "1.0", files={"gamma/__init__.py": "raise RuntimeError('gamma cannot be imported')\n"}
+    )
     profile(folder, "packages: [alpha, gamma]\n")
     ran = provision(folder, "apply", path.name, "--yes", "--json")
     assert (ran.code, ran.document["outcome"]) == (6, "failed")
@@ -263,7 +269,9 @@ def test_patches_reach_the_closure(tiny_tensorflow: LoopbackIndex, folder: Path)
     assert held["linux-x86_64"]["numpy"] == "1.26.4"
     assert "tensorflow-intel" in held["windows-x86_64"]
     assert "tensorflow-intel" not in held["linux-x86_64"]
-    blocked = provision(folder, "plan", "old.yaml", "--machine", str(_machine(folder, "macos", "arm64")), "--json")
+    blocked = provision(
+        folder, "plan", "old.yaml", "--machine", str(_machine(folder, "macos", "arm64")), "--json"
+    )
     assert (blocked.code, [b["code"] for b in blocked.document["blockers"]]) == (5, ["wrong-target"])
 
 
@@ -310,7 +318,9 @@ def test_version_help_and_completion(folder: Path) -> None:
 def test_a_team_adds_rows_of_its_own(tiny_tensorflow: LoopbackIndex, folder: Path) -> None:
     rows = "{id: ours, packages: [protobuf], versions: '>=3', constraints: ['numpy<2'], why: our code, source: our tests,"
     (folder / "facts").mkdir()
-    (folder / "facts" / "ours.yaml").write_text(f"verified-on: 2026-11-30\npatches:\n- {rows} evidence: artifact}}\n")
+    (folder / "facts" / "ours.yaml").write_text(
+        f"verified-on: 2026-11-30\npatches:\n- {rows} evidence: artifact}}\n"
+    )
     path = profile(folder, "packages: [numpy, protobuf]\nknowledge: facts\n")
     ran = provision(folder, "lock", path.name)
     assert ran.code == 0, ran.err

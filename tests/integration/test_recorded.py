@@ -65,7 +65,12 @@ def test_a_recorded_run_is_replayed_offline_to_the_same_bytes(
     assert ran.code == 0, ran.err
     assert lock_of(folder).read_bytes() == plain
     assert len(shop.paths()) == asked
-    assert {p.stem for p in (folder / "recorded" / "pypi").glob("*.json")} == {"alpha", "beta", "delta", "gamma"}
+    assert {p.stem for p in (folder / "recorded" / "pypi").glob("*.json")} == {
+        "alpha",
+        "beta",
+        "delta",
+        "gamma",
+    }
 
 
 def test_the_record_holds_upstream_facts_and_no_address_of_the_default_index(
@@ -86,7 +91,9 @@ def test_the_record_holds_upstream_facts_and_no_address_of_the_default_index(
     assert {p: p.read_bytes() for p in (folder / "recorded").rglob("*") if p.is_file()} == first
 
 
-def test_what_a_catalogue_lacks_is_asked_of_the_index_unless_offline(shop: LoopbackIndex, folder: Path) -> None:
+def test_what_a_catalogue_lacks_is_asked_of_the_index_unless_offline(
+    shop: LoopbackIndex, folder: Path
+) -> None:
     path = extended(folder, shop)
     assert provision(folder, "lock", path.name, "--record", "recorded").code == 0
     lock = lock_of(folder).read_bytes()
@@ -161,7 +168,9 @@ def test_a_bound_package_never_comes_from_the_default_index(index: LoopbackIndex
     assert {(p["name"], p["version"], p["index"]) for p in packages} == {
         ("torch", "2.0", "nightly"), ("torchtriton", "2.0", "nightly"), ("inner", "1.0", "nightly"),
     }  # fmt: skip
-    assert not [p for p in index.paths() if p.startswith(("/simple/torchtriton", "/simple/inner", "/files/simple"))]
+    assert not [
+        p for p in index.paths() if p.startswith(("/simple/torchtriton", "/simple/inner", "/files/simple"))
+    ]
 
 
 def test_an_unreachable_index_is_named_with_its_line(shop: LoopbackIndex, folder: Path) -> None:

@@ -37,7 +37,9 @@ def described(folder: Path, more: str = "", packages: str = "gamma, plugin") -> 
     return profile(
         folder,
         f"packages: [{packages}]\nwheels:\n  folder: ./vendor\n  files:\n"
-        f"  - {{name: Plug_In, version: '1.0', tags: {TAG}, where: '{WHERE}'{more}}}\n".replace("Plug_In", "plugin"),
+        f"  - {{name: Plug_In, version: '1.0', tags: {TAG}, where: '{WHERE}'{more}}}\n".replace(
+            "Plug_In", "plugin"
+        ),
     )
 
 
@@ -56,7 +58,9 @@ def test_without_the_file_nothing_is_locked_and_the_rest_is_shown(shop: Loopback
     assert not (folder / "locks").exists()
     plan = provision(folder, "plan", path.name, "--json")
     assert (plan.code, plan.codes) == (5, ["vendor-files-missing"])
-    assert {s["subject"] for s in plan.document["steps"] if s["kind"] == "package"} >= {"gamma-1.0-py3-none-any.whl"}
+    assert {s["subject"] for s in plan.document["steps"] if s["kind"] == "package"} >= {
+        "gamma-1.0-py3-none-any.whl"
+    }
     assert not (folder / "locks").exists()
     assert provision(folder, "apply", path.name, "--yes", "--json").code == 3
     assert not [p for p in shop.paths() if "plugin" in p]
@@ -112,7 +116,9 @@ def test_files_for_another_python_or_target_are_not_asked_for(shop: LoopbackInde
 
 def test_a_vendor_file_and_an_index_for_one_package_contradict(folder: Path) -> None:
     path = described(folder)
-    path.write_text(path.read_text() + "indexes: [{name: other, url: 'https://x.invalid/', packages: [plugin]}]\n")
+    path.write_text(
+        path.read_text() + "indexes: [{name: other, url: 'https://x.invalid/', packages: [plugin]}]\n"
+    )
     ran = provision(folder, "lock", path.name, "--json")
     assert (ran.code, ran.codes) == (2, ["repeated"])
     assert "team.yaml:8" in ran.document["findings"][0]["summary"]

@@ -34,7 +34,11 @@ def command(*words: str) -> list[str]:
 
 
 def provision(
-    folder: Path, *words: str, env: Mapping[str, str] | None = None, timeout: float = 300, stdin: str | None = None
+    folder: Path,
+    *words: str,
+    env: Mapping[str, str] | None = None,
+    timeout: float = 300,
+    stdin: str | None = None,
 ) -> Ran:
     """Run the command in a folder; never raises for its exit code."""
     done = subprocess.run(

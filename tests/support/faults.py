@@ -58,7 +58,9 @@ class FaultyFiles:
     def __getattr__(self, name: str) -> Any:
         return getattr(self._files, name)
 
-    def _do(self, name: str, path: str, effect: Callable[[], None], half: Callable[[], None] = lambda: None) -> None:
+    def _do(
+        self, name: str, path: str, effect: Callable[[], None], half: Callable[[], None] = lambda: None
+    ) -> None:
         where = f"{name} {posixpath.basename(path)}"
         self._wire.touch(f"before {where}")
         if self._wire.next_acts:
@@ -82,7 +84,9 @@ class FaultyFiles:
 
     def _torn(self, path: str, line: str) -> None:
         text = self._files.read_text(path, 1 << 26) or ""
-        self._files.write(path, text + ("\n" if text and not text.endswith("\n") else "") + line[: len(line) // 2])
+        self._files.write(
+            path, text + ("\n" if text and not text.endswith("\n") else "") + line[: len(line) // 2]
+        )
 
     def remove(self, path: str) -> None:
         if self._files.stat(path) is not None:
@@ -135,7 +139,9 @@ class TinyInstaller:
             self._put(f"{packages}/{name}/__init__.py", f"__version__ = '{version}'\n")
             self._put(f"{packages}/{name}/data.bin", "x" * 4096)
             self._put(f"{environment}/bin/{name}", f"#!{environment}/bin/python\nimport {name}\n")
-            self._put(f"{packages}/{name}-{version}.dist-info/METADATA", f"Name: {name}\nVersion: {version}\n")
+            self._put(
+                f"{packages}/{name}-{version}.dist-info/METADATA", f"Name: {name}\nVersion: {version}\n"
+            )
             rows = f"{name}/__init__.py,,\n{name}/data.bin,,\n../../../bin/{name},sha256=x,9\n"
             self._put(f"{packages}/{name}-{version}.dist-info/RECORD", rows)
 
@@ -153,7 +159,9 @@ class TinyInstaller:
     def wrong_sizes(self, environment: str, wheels: Sequence[LocalFile]) -> tuple[str, ...]:
         return ()
 
-    def begin_contents_check(self, environment: str, wheels: Sequence[LocalFile]) -> Callable[[], tuple[str, ...]]:
+    def begin_contents_check(
+        self, environment: str, wheels: Sequence[LocalFile]
+    ) -> Callable[[], tuple[str, ...]]:
         return lambda: self.altered
 
     def forget(self, wheels: Sequence[LocalFile]) -> None:

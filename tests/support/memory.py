@@ -58,8 +58,15 @@ class MemoryFiles:
     def tree(self, folder: str) -> dict[str, str | None]:
         """As tests.support.faults.tree, in one go."""
         prefix = posixpath.dirname(self.real(f"{folder}/x")).rstrip("/") + "/"
-        found = {p[len(prefix) :]: node for p, node in sorted(self.nodes.items()) if p.startswith(prefix) and p != "/"}
-        return {p: f"-> {n.link}" if n.link else None if n.data is None else n.data.decode() for p, n in found.items()}
+        found = {
+            p[len(prefix) :]: node
+            for p, node in sorted(self.nodes.items())
+            if p.startswith(prefix) and p != "/"
+        }
+        return {
+            p: f"-> {n.link}" if n.link else None if n.data is None else n.data.decode()
+            for p, n in found.items()
+        }
 
     # ports.Files
 

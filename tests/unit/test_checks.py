@@ -74,4 +74,6 @@ def test_every_code_has_a_page() -> None:
 @pytest.mark.slow
 def test_all_pages_are_the_ones_that_are_made() -> None:
     there = {p.stem: p.read_text(encoding="utf-8") for p in (ROOT / "docs" / "codes").glob("*.md")}
-    assert there == {"README": index(), **{c: markdown(c) for c in all_codes()}}, "run: python docs/codes/make.py"
+    assert there == {"README": index(), **{c: markdown(c) for c in all_codes()}}, (
+        "run: python docs/codes/make.py"
+    )

@@ -61,9 +61,13 @@ def rejecting(scenario: Mapping[str, Any], result: Stack | tuple[Finding, ...]) 
 def words(result: Stack | tuple[Finding, ...]) -> str:
     """All that people read of an outcome."""
     if isinstance(result, Stack):
-        said = [(n.because, *n.instead) for n in result.notes] + [(c.value, c.because) for c in result.choices]
+        said = [(n.because, *n.instead) for n in result.notes] + [
+            (c.value, c.because) for c in result.choices
+        ]
         return "\n".join(text for texts in said for text in texts)
-    said = [(f.summary, f.detail, *(e.text for e in f.evidence), *(r.text for r in f.remedies)) for f in result]
+    said = [
+        (f.summary, f.detail, *(e.text for e in f.evidence), *(r.text for r in f.remedies)) for f in result
+    ]
     return "\n".join(text for texts in said for text in texts)
 
 
@@ -138,7 +142,14 @@ def test_every_rejecting_rule_speaks_in_one_scenario_and_not_in_another() -> Non
     missed = {rule for scenario in listed for rule in scenario.get("not-rules", ())}
     assert rejecting_rules - hit - ELSEWHERE == set()
     assert rejecting_rules - missed - ELSEWHERE == set()
-    assert (hit | missed) - rejecting_rules - {"files", "one-cuda", "one-cudnn", "python", "version", "index"} == set()
+    assert (hit | missed) - rejecting_rules - {
+        "files",
+        "one-cuda",
+        "one-cudnn",
+        "python",
+        "version",
+        "index",
+    } == set()
 
 
 def test_there_are_enough_scenarios() -> None:

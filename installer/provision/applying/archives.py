@@ -18,7 +18,9 @@ _DRIVE = re.compile(r"[A-Za-z]:")
 _RESERVED = re.compile(r"(con|prn|aux|nul|conin\$|conout\$|com[0-9¹²³]|lpt[0-9¹²³])(\..*)?$", re.IGNORECASE)
 _WINDOWS_ONLY = re.compile(r'[<>:"|?*]|[. ]$')
 #: What an environment itself is made of: no package may put something in its place.
-_OWN = re.compile(r"(python|pythonw|python[0-9.]*t?|(de)?activate|activate\.\w+|activate_this\.py)(\.exe)?$", re.IGNORECASE)
+_OWN = re.compile(
+    r"(python|pythonw|python[0-9.]*t?|(de)?activate|activate\.\w+|activate_this\.py)(\.exe)?$", re.IGNORECASE
+)
 
 
 def hostile(file: str, contents: Contents, target: str) -> Finding | None:

@@ -65,7 +65,9 @@ def put_away(files: Files, layout: Layout, gone: Collection[str], packages: str)
         path for path in gone
         if _inside(path) and files.stat(f"{layout.environment}/{path}") and is_plain(files, layout.environment, path, known)
     }  # fmt: skip
-    compiled = {c for path in present if path.endswith(".py") for c in _compiled(files, layout.environment, path)}
+    compiled = {
+        c for path in present if path.endswith(".py") for c in _compiled(files, layout.environment, path)
+    }
     present |= compiled
     for top in sorted({_top(path, packages) for path in present}):
         for path in _whole(files, layout.environment, top, present)[0]:
@@ -154,7 +156,12 @@ def _prune(files: Files, root: str, folders: Collection[str], keep: Collection[s
     every = {folder for path in folders for folder in _parents(path)}
     for folder in sorted(every, key=lambda f: -f.count("/")):
         found = files.stat(f"{root}/{folder}")
-        if folder not in keep and found is not None and found.is_dir and not files.listdir(f"{root}/{folder}"):
+        if (
+            folder not in keep
+            and found is not None
+            and found.is_dir
+            and not files.listdir(f"{root}/{folder}")
+        ):
             files.remove(f"{root}/{folder}")
 
 

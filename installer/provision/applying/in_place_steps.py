@@ -26,7 +26,10 @@ class RemovePackages:
         kept = {path for one in inventory.distributions if one.info not in infos for path in one.files}
         paths = {path for one in gone.values() for path in one.files} - kept
         for info in gone:
-            paths |= {info, *(f"{info}/{p}" for p in walk(context.effects.files, f"{context.folder}/{info}", ""))}
+            paths |= {
+                info,
+                *(f"{info}/{p}" for p in walk(context.effects.files, f"{context.folder}/{info}", "")),
+            }
         put_away(context.effects.files, context.layout, paths, inventory.packages)
         context.effects.reporter.stage("Removed", ", ".join(step.subject for step in steps))
 

@@ -119,7 +119,9 @@ def python_of(context: Context) -> str:
     folder = PurePath(context.folder)
     if not context.lock.target.startswith("windows"):
         return str(folder / "bin" / "python")
-    return str(folder / "python.exe" if context.lock.manager == "conda" else folder / "Scripts" / "python.exe")
+    return str(
+        folder / "python.exe" if context.lock.manager == "conda" else folder / "Scripts" / "python.exe"
+    )
 
 
 class InstallPackages:

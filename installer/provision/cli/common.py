@@ -48,7 +48,9 @@ def quiet_option(function: F) -> F:
 
 def world_options(function: F) -> F:
     """Options about where facts and files come from."""
-    return machine_option(click.option("--offline", is_flag=True, help="Use caches only, no network.")(function))
+    return machine_option(
+        click.option("--offline", is_flag=True, help="Use caches only, no network.")(function)
+    )
 
 
 def machine_option(function: F) -> F:

@@ -115,7 +115,9 @@ def _step_lines(plan: Plan) -> list[str]:
     if by["install"]:
         lines.append(_step("+", "install", f"{len(by['install'])} packages    {_sizes(plan)}"))
     if by["place"]:
-        lines.append(_step("+", "place", ", ".join(s.subject for s in by["place"]) + "   inside the environment"))
+        lines.append(
+            _step("+", "place", ", ".join(s.subject for s in by["place"]) + "   inside the environment")
+        )
     if by["prove"]:
         jobs = ", ".join(s.subject for s in by["prove"])
         lines.append(

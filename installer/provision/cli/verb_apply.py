@@ -36,7 +36,8 @@ if TYPE_CHECKING:
 @click.option("--dry-run", is_flag=True, help="The same as `provision plan`.")
 @click.option("-y", "--yes", is_flag=True, help="Do not ask before an existing environment is changed.")
 @click.option(
-    "--in-place", is_flag=True,
+    "--in-place",
+    is_flag=True,
     help="Change an environment that somebody else made where it stands; what is removed is kept until all is proven.",
 )
 @click.option("--reinstall", is_flag=True, help="Build a new generation even if nothing has changed.")

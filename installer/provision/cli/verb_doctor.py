@@ -23,7 +23,9 @@ _SHOWN = 3
 @click.command("doctor", short_help="Find the first broken link of a machine and an environment.")
 @click.argument("subject", required=False, metavar="[PROFILE|ENVIRONMENT|PYTHON]")
 @click.option("--train", is_flag=True, help="Also train for a few seconds, if nothing is broken before.")
-@click.option("--fix", is_flag=True, help="Say (and, for environments that provision made, do) what mends it.")
+@click.option(
+    "--fix", is_flag=True, help="Say (and, for environments that provision made, do) what mends it."
+)
 @click.option("-y", "--yes", is_flag=True, help="With --fix: do not ask before the environment is rebuilt.")
 @click.option(
     "--installed", type=click.Path(exists=True, dir_okay=False, path_type=Path), metavar="FILE",
@@ -54,7 +56,9 @@ def command(
     from provision.pipeline.doctor import Question, run_doctor
 
     session = make_session(quiet=quiet, as_json=as_json, machine_file=machine_file)
-    question = Question(reference=subject, installed=installed, train=train, lang="zh" if lang == "zh" else "en")
+    question = Question(
+        reference=subject, installed=installed, train=train, lang="zh" if lang == "zh" else "en"
+    )
     answer = run_doctor(session, question)
     fixes = _mend(session, question, answer, yes) if fix else None
     if fixes and fixes.mended:

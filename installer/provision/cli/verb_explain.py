@@ -124,7 +124,9 @@ def _print_page(page: dict[str, Any], lang: str, as_json: bool) -> None:
         print_json(page)
         return
     words = _WORDS[lang]
-    say(f"{paint(page['code'], bold=True)}   {' · '.join(filter(None, (page['kind'], page['framework'], page['vendor'])))}")
+    say(
+        f"{paint(page['code'], bold=True)}   {' · '.join(filter(None, (page['kind'], page['framework'], page['vendor'])))}"
+    )
     say(page["meaning"])
     for line in page["examples"][:2]:
         say(labelled(words["line"], line))

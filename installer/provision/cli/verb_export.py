@@ -16,7 +16,11 @@ _CONDA_FORMATS = ("conda-lock", "explicit", "environment")
 )
 @profile_argument()
 @click.option(
-    "--format", "form", type=click.Choice([*_FORMATS, "conda-lock", "explicit"]), required=True, help="What to write."
+    "--format",
+    "form",
+    type=click.Choice([*_FORMATS, "conda-lock", "explicit"]),
+    required=True,
+    help="What to write.",
 )
 @click.option(
     "--target", default="", metavar="TARGET", help="The lock of this target. By default of this machine's."
@@ -61,9 +65,7 @@ def command(
     if output and output != "-":
         write_text(session.folder / output, text)
     if as_json:
-        print_json(
-            {"format": form, **told, "path": output or None, "text": text, "findings": []}
-        )
+        print_json({"format": form, **told, "path": output or None, "text": text, "findings": []})
     elif not output or output == "-":
         say(text.rstrip("\n"))
     return 0

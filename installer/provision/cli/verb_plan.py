@@ -29,12 +29,15 @@ from provision.cli.common import (
 @click.option("--variant", metavar="NAME", help="Take this variant of the profile, not the first that fits.")
 @click.option("--locked", is_flag=True, help="Do not make or change a lock; fail if it is missing or stale.")
 @click.option(
-    "--in-place", is_flag=True,
+    "--in-place",
+    is_flag=True,
     help="Change an environment that somebody else made where it stands; what is removed is kept until all is proven.",
 )
 @click.option("--reinstall", is_flag=True, help="Plan a new generation even if nothing has changed.")
 @click.option(
-    "--out", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE",
+    "--out",
+    type=click.Path(dir_okay=False, path_type=Path),
+    metavar="FILE",
     help="Keep the plan: `provision apply FILE` carries out exactly this, or says that it is stale.",
 )
 @click.option("--exit-code", is_flag=True, help="Exit 2 if there is something to do.")

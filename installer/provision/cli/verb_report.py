@@ -43,8 +43,12 @@ def command(subject: str | None, output: Path, log: Path | None, as_json: bool) 
             )
         ) from None  # fmt: skip
     if as_json:
-        print_json({"file": str(output), "size": len(bundle.data), "holds": list(bundle.names), "findings": []})
+        print_json(
+            {"file": str(output), "size": len(bundle.data), "holds": list(bundle.names), "findings": []}
+        )
     else:
         say(f"Written: {output} ({size(len(bundle.data))}), with {', '.join(bundle.names)}")
-        say("Names, home folders, hosts, serial numbers and secrets are replaced. Look through it before you send it.")
+        say(
+            "Names, home folders, hosts, serial numbers and secrets are replaced. Look through it before you send it."
+        )
     return 0

@@ -24,11 +24,18 @@ from provision.cli.common import (
     "--level", type=click.Choice(["quick", "train", "full"]),
     help="Prove this instead of the profile's level: quick imports and multiplies, train trains, full does all else too.",
 )  # fmt: skip
-@click.option("--files", "only_files", is_flag=True, help="Hold every file against what was installed; run no job.")
+@click.option(
+    "--files", "only_files", is_flag=True, help="Hold every file against what was installed; run no job."
+)
 @json_option
 @quiet_option
 def command(
-    profile: str | None, as_json: bool, quiet: bool, only_files: bool, machine_file: Path | None = None, **chosen: Any
+    profile: str | None,
+    as_json: bool,
+    quiet: bool,
+    only_files: bool,
+    machine_file: Path | None = None,
+    **chosen: Any,
 ) -> int:
     """Run the smoke jobs of the environment that PROFILE (or the only one of this folder) names; exit 1 if one fails.
 
@@ -78,5 +85,7 @@ def _files(profile: str | None, environment: str | None, as_json: bool, quiet: b
         print_findings(found.findings)
         if not quiet:
             what = f"{found.files:,} files of {found.packages} packages, {found.size / 1e9:,.2f} GB"
-            say(f"{'Verdict: passed' if sound else 'Verdict: failed'}. {what}, against records, lock and manifest.")
+            say(
+                f"{'Verdict: passed' if sound else 'Verdict: failed'}. {what}, against records, lock and manifest."
+            )
     return 0 if sound else 1

@@ -49,7 +49,9 @@ def _hidden(case: Case, using: Sequence[Carried]) -> Iterator[Finding]:
             continue
         if using and " all " in f" {finding.summary} " and finding.evidence:
             name, value = finding.evidence[0].source.lstrip("$"), finding.evidence[0].text
-            yield case.speaker.finding("devices-all-hidden", [(f"${name}", value)], variable=name, value=value)
+            yield case.speaker.finding(
+                "devices-all-hidden", [(f"${name}", value)], variable=name, value=value
+            )
         else:
             yield replace(finding, severity="note")
 
@@ -61,7 +63,9 @@ def _without_code(case: Case, one: Carried) -> Iterator[Finding]:
     told: list[str] = list(facts.get("architectures") or ())
     cards = list(zip(facts.get("names") or (), facts.get("capabilities") or (), strict=False))
     if not cards and case.machine:
-        cards = [(d.name, d.capability) for d in case.machine.devices if d.vendor == "nvidia" and d.capability]
+        cards = [
+            (d.name, d.capability) for d in case.machine.devices if d.vendor == "nvidia" and d.capability
+        ]
     for card, capability in cards if one.kind == "cuda" else ():
         known = [*one.build.architectures, *one.build.ptx] if one.build else []
         if _lacks(one, told, capability):

@@ -46,11 +46,17 @@ def _read(case: Case, env: Environment) -> Iterator[tuple[str, str]]:
 def _gone(case: Case, env: Environment) -> Iterator[Finding]:
     """Without a Python there is nothing else to say."""
     if not env.exists:
-        yield case.speaker.finding("environment-absent", path=env.prefix, reference=case.reference or "PROFILE")
+        yield case.speaker.finding(
+            "environment-absent", path=env.prefix, reference=case.reference or "PROFILE"
+        )
     elif not env.home_exists:
-        yield case.speaker.finding("interpreter-gone", [(f"{env.prefix}/pyvenv.cfg", env.home)], home=env.home)
+        yield case.speaker.finding(
+            "interpreter-gone", [(f"{env.prefix}/pyvenv.cfg", env.home)], home=env.home
+        )
     elif env.error and env.kind != "list":
-        yield case.speaker.finding("python-unusable", [(env.python, env.error)], path=env.prefix, error=env.error)
+        yield case.speaker.finding(
+            "python-unusable", [(env.python, env.error)], path=env.prefix, error=env.error
+        )
 
 
 def _interrupted(case: Case, env: Environment) -> Iterator[Finding]:
@@ -133,13 +139,18 @@ def _orphans(case: Case, env: Environment) -> Iterator[Finding]:
 
 def _shadows(case: Case, env: Environment) -> Iterator[Finding]:
     """Files beside the user's script that Python takes for the package."""
-    modules = {m for row in load_checks().imports for m in (row.module, *row.after.values())} | {"numpy", "keras"}
+    modules = {m for row in load_checks().imports for m in (row.module, *row.after.values())} | {
+        "numpy",
+        "keras",
+    }
     for name in case.beside:
         stem = name.removesuffix(".py")
         inside = PurePath(case.folder) in (PurePath(s) for s in env.sites)
         if stem in modules and _distribution_of(case, stem) and not inside:
             path = str(PurePath(case.folder) / name)
-            yield case.speaker.finding("module-shadowed", [(path, "")], path=path, module=stem, where=case.folder)
+            yield case.speaker.finding(
+                "module-shadowed", [(path, "")], path=path, module=stem, where=case.folder
+            )
 
 
 def _distribution_of(case: Case, module: str) -> bool:
@@ -244,7 +255,9 @@ def _marks(env: Environment) -> dict[str, str]:
 
 def _drift(case: Case, env: Environment) -> Iterator[Finding]:
     if case.drifted:
-        yield case.speaker.finding("environment-drifted", path=env.prefix, reference=case.reference or "PROFILE")
+        yield case.speaker.finding(
+            "environment-drifted", path=env.prefix, reference=case.reference or "PROFILE"
+        )
 
 
 _CHECKS: tuple[Check, ...] = (

@@ -80,7 +80,9 @@ def _import_findings(case: Case, one: Carried) -> Iterator[Finding]:
         yield from _failed(case, heard, failed[0])
     elif empty:
         folders = str((heard.imported(empty[0]) or {}).get("folders", ""))
-        yield case.speaker.finding("import-failed", [(folders, "")], module=empty[0], error=f"{folders}: empty folder")
+        yield case.speaker.finding(
+            "import-failed", [(folders, "")], module=empty[0], error=f"{folders}: empty folder"
+        )
     elif not heard.ended:
         yield from _crashed(case, heard, one.module)
     yield from _foreign(case, heard, one)
@@ -114,7 +116,9 @@ def _crashed(case: Case, heard: Heard, module: str) -> Iterator[Finding]:
     said = explained(case, log)
     if said.verdict == "fault":
         yield from said.findings
-    yield case.speaker.finding("import-crashed", [("log", log[-300:])] if log.strip() else [], module=module, how=how)
+    yield case.speaker.finding(
+        "import-crashed", [("log", log[-300:])] if log.strip() else [], module=module, how=how
+    )
 
 
 #: What a shell prints for a signal, so that symptoms know it.

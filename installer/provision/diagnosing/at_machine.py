@@ -58,7 +58,10 @@ def _too_old(case: Case, machine: Machine) -> Iterator[Finding]:
         row = case.knowledge.runtime("cuda", one.runtime) if one.kind == "cuda" else None
         floor = (row.driver_floor or row.driver).get(case.os, "") if row else ""
         if row and floor and version_key(found) < version_key(floor):
-            proof = [(machine.evidence.get("drivers.nvidia", "driver"), found), (f"knowledge {row.id}", row.source)]
+            proof = [
+                (machine.evidence.get("drivers.nvidia", "driver"), found),
+                (f"knowledge {row.id}", row.source),
+            ]
             yield case.speaker.finding(
                 "driver-too-old", proof, driver=found, cuda=one.runtime, what=one, floor=floor
             )
@@ -70,7 +73,9 @@ def runtime(case: Case) -> Looked:
     machine = case.machine
     if machine is None:
         return _unread(_of_layer(case, "runtime"))
-    read = [(s.path, f"{s.name} {s.version}".strip()) for s in machine.software if _is_runtime(s) and s.active]
+    read = [
+        (s.path, f"{s.name} {s.version}".strip()) for s in machine.software if _is_runtime(s) and s.active
+    ]
     read += [("", case.speaker.word("brought", what=one)) for one in case.carried if _brings(one)]
     findings = [*_of_layer(case, "runtime"), *_missing_runtime(case, machine)]
     return looked(read or [("", _not_needed(case))], findings)
@@ -98,7 +103,9 @@ def _missing_runtime(case: Case, machine: Machine) -> Iterator[Finding]:
         copies = [s for s in machine.software if s.name == "cudart"]
         if not name or any(s.active and _is(s, name) and s.place != "venv" for s in copies):
             continue
-        found = ", ".join(f"{s.facts.get('library', '')} ({s.path})" for s in copies if s.place != "venv") or "-"
+        found = (
+            ", ".join(f"{s.facts.get('library', '')} ({s.path})" for s in copies if s.place != "venv") or "-"
+        )
         yield case.speaker.finding(
             "runtime-missing", [(s.path, s.version) for s in copies],
             what=one, library=name, cuda=one.runtime, found=found, variable=_variable(case),
@@ -137,7 +144,12 @@ def _cudnn(case: Case, machine: Machine) -> Iterator[Finding]:
     copies = [s for s in machine.software if s.name == "cudnn" and s.place != "venv"]
     for one in _from_system(case):
         needed = one.build.cudnn if one.build else ""
-        words: dict[str, Any] = {"what": one, "cudnn": needed, "cuda": one.runtime, "variable": _variable(case)}
+        words: dict[str, Any] = {
+            "what": one,
+            "cudnn": needed,
+            "cuda": one.runtime,
+            "variable": _variable(case),
+        }
         winner = next((s for s in copies if s.active), None)
         if needed and winner is None:
             yield case.speaker.finding("cudnn-missing", [(s.path, s.version) for s in copies], **words)
@@ -165,7 +177,9 @@ def loader(case: Case) -> Looked:
     variable = _variable(case)
     value = case.variables.get(variable, "")
     read = [(f"${variable}", value)] if value and case.os != "windows" else []
-    read += [(s.path, f"{s.name} {s.version} ({s.place})") for s in machine.software if s.active and s.version]
+    read += [
+        (s.path, f"{s.name} {s.version} ({s.place})") for s in machine.software if s.active and s.version
+    ]
     findings = [*_of_layer(case, "loader"), *_wheels_unreached(case), *_toolkit_on_path(case)]
     return looked(read or [("", case.speaker.word("on-path"))], findings)
 
@@ -193,7 +207,9 @@ def _toolkit_on_path(case: Case) -> Iterator[Finding]:
     """Libraries of the wheels or of conda, and a path that leads elsewhere first."""
     if any(f.code == "library-shadowed" for f in case.machine_findings):
         return
-    entries = [e for e in case.variables.get("LD_LIBRARY_PATH", "").split(":") if re.search(r"(?i)cuda|cudnn", e)]
+    entries = [
+        e for e in case.variables.get("LD_LIBRARY_PATH", "").split(":") if re.search(r"(?i)cuda|cudnn", e)
+    ]
     own = case.environment.prefix if case.environment else ""
     entries = [e for e in entries if not own or not e.startswith(own)]
     if entries and any(_brings(one) and one.kind == "cuda" for one in case.carried):

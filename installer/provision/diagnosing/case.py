@@ -254,7 +254,11 @@ def _build(case: Case, framework: str, name: str, version: str, kind: str) -> Bu
 def _preference(build: Build, installed: Mapping[str, str], kind: str) -> tuple[bool, bool, bool]:
     """The plugin's own build first, then one whose extras are there, then that of a public index."""
     has_wheels = any(name.startswith("nvidia-cudnn") for name in installed)
-    return build.runtime.kind != (kind or build.runtime.kind), bool(build.extras) != has_wheels, build.index == "vendor"
+    return (
+        build.runtime.kind != (kind or build.runtime.kind),
+        bool(build.extras) != has_wheels,
+        build.index == "vendor",
+    )
 
 
 def _brought(build: Build, installed: Mapping[str, str]) -> bool:

@@ -64,7 +64,9 @@ class Examination:
     def findings(self) -> tuple[Finding, ...]:
         """Errors of the broken layer first, then warnings, then notes; each as the layers gave it."""
         rank = {"error": 0, "warning": 1, "note": 2}
-        return tuple(sorted((f for layer in self.layers for f in layer.findings), key=lambda f: rank[f.severity]))
+        return tuple(
+            sorted((f for layer in self.layers for f in layer.findings), key=lambda f: rank[f.severity])
+        )
 
     @property
     def sound(self) -> bool:

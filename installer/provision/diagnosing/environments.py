@@ -122,7 +122,9 @@ def kind_of(reader: Reader, prefix: str) -> Kind:
     return "uv" if "uv" in settings else "virtualenv" if "virtualenv" in settings else "venv"
 
 
-def ask(reader: Reader, python: str, variables: Mapping[str, str], timeout: float = 10.0) -> Mapping[str, Any]:
+def ask(
+    reader: Reader, python: str, variables: Mapping[str, str], timeout: float = 10.0
+) -> Mapping[str, Any]:
     """What an interpreter says of itself (version, search path); `error` says why it says nothing."""
     output = reader.run([python, "-B", str(PROBE), "self"], timeout, variables)
     told = next((e for e in events(output) if e.get("event") == "python"), None)

@@ -98,7 +98,9 @@ def by_patches(case: Case, imported: Mapping[str, bool]) -> Iterator[Finding]:
                 other, found = _violated(case.installed, constraint)
                 if other and constraint not in told:
                     told.add(constraint)
-                    yield _of_patch(case, row, (name, version), (other, found), constraint, "note" if works else severity)
+                    yield _of_patch(
+                        case, row, (name, version), (other, found), constraint, "note" if works else severity
+                    )
 
 
 def _module(case: Case, name: str) -> str:
@@ -131,7 +133,12 @@ def by_companions(case: Case, imported: Mapping[str, bool]) -> Iterator[Finding]
             if one is None or found is None or imported.get(package.replace("-", "_")):
                 continue
             exact = wanted if wanted[0] in "<>=!~" else f"=={wanted}"
-            words: dict[str, Any] = {"leader": leader, "version": one.version, "package": package, "found": found}
+            words: dict[str, Any] = {
+                "leader": leader,
+                "version": one.version,
+                "package": package,
+                "found": found,
+            }
             words["pip"] = case.pip
             proof = [(f"knowledge {row.id}", row.source)]
             if not holds(exact, found.partition("+")[0]):
@@ -150,15 +157,20 @@ def _build_name(case: Case, version: str, torch: Carried) -> str:
     found = (
         b
         for b in case.knowledge.builds("torch")
-        if (b.distribution, b.version, b.local, b.index, b.target) == ("torch", torch.public, "", "pypi", case.target)
+        if (b.distribution, b.version, b.local, b.index, b.target)
+        == ("torch", torch.public, "", "pypi", case.target)
     )
     build = next(found, None)
     if build is None:
         return "default"
-    return f"cu{build.runtime.version.replace('.', '')}" if build.runtime.kind == "cuda" else build.runtime.kind
+    return (
+        f"cu{build.runtime.version.replace('.', '')}" if build.runtime.kind == "cuda" else build.runtime.kind
+    )
 
 
-def _mixed(case: Case, one: Carried, other: tuple[str, str], why: str, proof: list[tuple[str, str]]) -> Finding:
+def _mixed(
+    case: Case, one: Carried, other: tuple[str, str], why: str, proof: list[tuple[str, str]]
+) -> Finding:
     package, found = other
     public = found.partition("+")[0]
     url = case.knowledge.index_url(f"pytorch-{one.local}") if one.local else None

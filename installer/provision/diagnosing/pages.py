@@ -11,8 +11,20 @@ from provision.diagnosing.saying import check_codes, check_page
 from provision.knowledge.symptoms import Lang
 
 _WORDS: Mapping[Lang, Mapping[str, str]] = {
-    "en": {"causes": "Causes", "remedies": "Ways out", "never": "Not", "examples": "As it is printed", "source": "Source"},
-    "zh": {"causes": "原因", "remedies": "解决办法", "never": "不要", "examples": "日志原文", "source": "来源"},
+    "en": {
+        "causes": "Causes",
+        "remedies": "Ways out",
+        "never": "Not",
+        "examples": "As it is printed",
+        "source": "Source",
+    },
+    "zh": {
+        "causes": "原因",
+        "remedies": "解决办法",
+        "never": "不要",
+        "examples": "日志原文",
+        "source": "来源",
+    },
 }
 _PLACE = re.compile(r"\{([A-Za-z][\w.-]*)(?:\|[^{}]*)?\}")
 
@@ -49,7 +61,10 @@ def markdown(code: str) -> str:
 
 def index() -> str:
     """The list of all pages."""
-    rows = [f"| [{code}]({code}.md) | {_cell(page(code, 'en'))} | {_cell(page(code, 'zh'))} |" for code in all_codes()]
+    rows = [
+        f"| [{code}]({code}.md) | {_cell(page(code, 'en'))} | {_cell(page(code, 'zh'))} |"
+        for code in all_codes()
+    ]
     head = ["# Codes of findings", "", "Made from the knowledge by `python docs/codes/make.py`.", ""]
     return "\n".join([*head, "| code | meaning | 含义 |", "|---|---|---|", *rows]) + "\n"
 
@@ -68,7 +83,12 @@ def _section(found: Mapping[str, Any], words: Mapping[str, str]) -> Iterator[str
             yield f"- {_escaped(cause['text'])}"
             yield from (f"  {line}" for way in cause["remedies"] for line in _way(way))
     if found["remedies"]:
-        yield from ("", f"**{words['remedies']}**", "", *(line for way in found["remedies"] for line in _way(way)))
+        yield from (
+            "",
+            f"**{words['remedies']}**",
+            "",
+            *(line for way in found["remedies"] for line in _way(way)),
+        )
     if found["never"]:
         yield from ("", f"**{words['never']}**", "", *(f"- {_escaped(text)}" for text in found["never"]))
     if found["source"]:

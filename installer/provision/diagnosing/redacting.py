@@ -12,13 +12,21 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 #: Hosts that say nothing of whoever uses them.
-_PLAIN_HOSTS = ("localhost", "127.0.0.1", "github.com", "developer.nvidia.com", "developer.download.nvidia.com")
-#: Names that are no person's.
-_NOBODY = frozenset({"root", "user", "admin", "home", "runner", "ubuntu", "python", "tmp", "data", "test", "work"})
-_SECRETIVE = (
-    r"[\w.-]*(?:token(?!iz)|secret|passwo?r?d|passwd|pwd|(?:api|access|private)[_-]?key|credential|auth(?!or)|cookie)[\w.-]*"
+_PLAIN_HOSTS = (
+    "localhost",
+    "127.0.0.1",
+    "github.com",
+    "developer.nvidia.com",
+    "developer.download.nvidia.com",
 )
-_URL = re.compile(r"\b([a-z][a-z0-9+.-]*://)([^\s/'\"<>\\@]*(?::[^\s/'\"<>\\]*)?@)?([^\s/'\"<>\\:?#,;)\]}]+)(:\d+)?", re.I)
+#: Names that are no person's.
+_NOBODY = frozenset(
+    {"root", "user", "admin", "home", "runner", "ubuntu", "python", "tmp", "data", "test", "work"}
+)
+_SECRETIVE = r"[\w.-]*(?:token(?!iz)|secret|passwo?r?d|passwd|pwd|(?:api|access|private)[_-]?key|credential|auth(?!or)|cookie)[\w.-]*"
+_URL = re.compile(
+    r"\b([a-z][a-z0-9+.-]*://)([^\s/'\"<>\\@]*(?::[^\s/'\"<>\\]*)?@)?([^\s/'\"<>\\:?#,;)\]}]+)(:\d+)?", re.I
+)
 
 #: (what, stand-in): in this order, since some hold what a later one would find.
 _PATTERNS: tuple[tuple[re.Pattern[str], str], ...] = (
@@ -62,7 +70,9 @@ class Redactor:
         text = _URL.sub(self._address, text)
         for pattern, stand_in in _PATTERNS:
             text = pattern.sub(stand_in, text)
-        return self._words.sub(lambda match: self._by_lower[match[0].lower()], text) if self._by_lower else text
+        return (
+            self._words.sub(lambda match: self._by_lower[match[0].lower()], text) if self._by_lower else text
+        )
 
     def _address(self, match: re.Match[str]) -> str:
         scheme, credentials, host, port = match.groups()
@@ -72,7 +82,11 @@ class Redactor:
 
     @cached_property
     def _by_lower(self) -> dict[str, str]:
-        return {w.lower(): stand_in for w, stand_in in self.words.items() if len(w) > 2 and w.lower() not in _NOBODY}
+        return {
+            w.lower(): stand_in
+            for w, stand_in in self.words.items()
+            if len(w) > 2 and w.lower() not in _NOBODY
+        }
 
     @cached_property
     def _words(self) -> re.Pattern[str]:

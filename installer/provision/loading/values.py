@@ -109,7 +109,9 @@ def index_name(text: str) -> str:
 
 def exact_version(text: str) -> str:
     if not _is_version(text):
-        raise BadValueError(f"'{text}' is no version", 'write it as the file name has it, like "1.22.0+torch2.4.0"')
+        raise BadValueError(
+            f"'{text}' is no version", 'write it as the file name has it, like "1.22.0+torch2.4.0"'
+        )
     return str(Version(text))
 
 
@@ -166,7 +168,9 @@ def requirement(text: str) -> str:
 def match_spec(text: str) -> str:
     """A conda match spec: `[channel::]name`, then a version and a build. conda's own reader judges the rest."""
     if not re.fullmatch(r"(?:[\w./:-]+::)?[A-Za-z0-9_][\w.-]*(?:\s*[=<>!~ ].*|\s*\[[^\]]+\])?", text.strip()):
-        raise BadValueError(f"'{text}' is no conda package", 'write it like "numpy >=1.26,<2" or "pytorch=2.4=cuda*"')
+        raise BadValueError(
+            f"'{text}' is no conda package", 'write it like "numpy >=1.26,<2" or "pytorch=2.4=cuda*"'
+        )
     return re.sub(r"\s+", " ", text.strip())
 
 

@@ -50,7 +50,9 @@ def lock(
         hardware=profile.hardware.vendor,
         frameworks=tuple(profile.frameworks),
         imports=_imports(profile),
-        indexes=tuple(i for i in stack.indexes if i.name != VENDOR and any(a.index == i.name for a in packages)),
+        indexes=tuple(
+            i for i in stack.indexes if i.name != VENDOR and any(a.index == i.name for a in packages)
+        ),
         wheels=profile.wheels.folder if any(a.index == VENDOR for a in packages) else "",
         packages=packages,
         build=build,

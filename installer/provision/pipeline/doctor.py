@@ -93,7 +93,11 @@ def gather(session: Session, question: Question) -> tuple[Case, Subject]:
         needs=tuple(_needs(session, subject, lock, machine)),
     )
     case = replace(case, **_state(session, subject))
-    return (_with_environment(case, subject, reader), subject) if subject.prefix or subject.python else (case, subject)
+    return (
+        (_with_environment(case, subject, reader), subject)
+        if subject.prefix or subject.python
+        else (case, subject)
+    )
 
 
 def _importable(folder: Path) -> Iterator[str]:

@@ -373,7 +373,9 @@ def _licensed(prepared: Prepared, session: Session) -> Prepared:
     if not only_licences(prepared.plan):
         return prepared
     named = "\n".join(f"  {one.source}: {one.text}" for f in prepared.plan.blockers for one in f.evidence)
-    if not session.confirm(f"These libraries come under licences of their maker:\n{named}\nDo you accept them?"):
+    if not session.confirm(
+        f"These libraries come under licences of their maker:\n{named}\nDo you accept them?"
+    ):
         return prepared
     accept(session, prepared.lock)
     return replace(prepared, plan=replace(prepared.plan, blockers=()))

@@ -18,7 +18,11 @@ if TYPE_CHECKING:
 
 
 def explain_log(
-    stream: BinaryIO, session: Session, lang: Lang, installed: Path | None = None, environment: str | None = None
+    stream: BinaryIO,
+    session: Session,
+    lang: Lang,
+    installed: Path | None = None,
+    environment: str | None = None,
 ) -> Explanation:
     """Explain a log with the facts of a package list, of an environment, of this machine or a machine file."""
     from provision.diagnosing.explain import explain_bytes
@@ -61,9 +65,7 @@ def opened(name: str | None, folder: Path) -> Iterator[BinaryIO]:
     try:
         stream = (folder / str(name)).open("rb")
     except OSError as error:
-        raise UsageError(
-            Finding("unreadable", "error", f"{name}: {error.strerror or error}.")
-        ) from None
+        raise UsageError(Finding("unreadable", "error", f"{name}: {error.strerror or error}.")) from None
     with stream:
         yield stream
 

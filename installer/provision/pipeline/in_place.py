@@ -79,7 +79,9 @@ def in_place(prepared: Prepared, session: Session, options: Options) -> Prepared
     )
     families = session.knowledge.rows(FamilyRow)
     made = repair(prepared.lock, prepared.plan.lock, inventory.digest, inventory, families, wish)
-    needs = tuple(b for b in prepared.plan.blockers if b.code not in ("environment-foreign", "no-interpreter"))
+    needs = tuple(
+        b for b in prepared.plan.blockers if b.code not in ("environment-foreign", "no-interpreter")
+    )
     return replace(prepared, plan=replace(made, blockers=(*needs, *made.blockers)), in_place=True)
 
 
@@ -102,4 +104,3 @@ def _nothing_to_repair(environment: str) -> Finding:
         f"{environment} is no environment that could be changed in place: provision builds generations there.",
         remedies=(Remedy("Apply without --in-place.", "provision apply PROFILE"),),
     )  # fmt: skip
-

@@ -171,7 +171,12 @@ def _former(source: Source, session: Session, target: str, python: str) -> Lock 
 
 
 def make_lock(
-    profile: Profile, target: str, python: str, session: Session, keep: Lock | None = None, partial: bool = False
+    profile: Profile,
+    target: str,
+    python: str,
+    session: Session,
+    keep: Lock | None = None,
+    partial: bool = False,
 ) -> Lock:
     """The lock of the best stack whose closure exists; the stack of `keep` comes first where it still fits.
 

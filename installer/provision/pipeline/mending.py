@@ -36,7 +36,9 @@ def mend(session: Session, question: Question, answer: Answer, yes: bool) -> Men
         return Mended(found)
     from provision.pipeline.environments import Options, run_apply
 
-    _, outcome = run_apply(profile, session, Options(environment=answer.subject.prefix, yes=yes, reinstall=True))
+    _, outcome = run_apply(
+        profile, session, Options(environment=answer.subject.prefix, yes=yes, reinstall=True)
+    )
     return Mended(found, outcome.outcome != "failed")
 
 

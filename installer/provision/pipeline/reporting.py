@@ -48,7 +48,9 @@ def make_bundle(session: Session, reference: str | None, log: Path | None = None
     stream = io.BytesIO()
     with zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED) as archive:
         for name, text in sorted(files.items()):
-            archive.writestr(zipfile.ZipInfo(f"provision-report/{redactor.text(name)}", (1980, 1, 1, 0, 0, 0)), text)
+            archive.writestr(
+                zipfile.ZipInfo(f"provision-report/{redactor.text(name)}", (1980, 1, 1, 0, 0, 0)), text
+            )
     return Bundle(stream.getvalue(), tuple(sorted(files)))
 
 
@@ -63,7 +65,9 @@ def redactor_of(session: Session) -> Redactor:
     public = _public(session.knowledge) | set(Redactor().public)
     private = hosts_in([*_addresses(proxies.values()), *os.environ.values()]) - public
     words = dict.fromkeys(filter(None, private), "HOST")
-    words |= dict.fromkeys(filter(None, hosts - {"localhost"}), "HOST") | dict.fromkeys(filter(None, users), "USER")
+    words |= dict.fromkeys(filter(None, hosts - {"localhost"}), "HOST") | dict.fromkeys(
+        filter(None, users), "USER"
+    )
     return Redactor({**words, **secret_variables(os.environ)}, tuple(homes), frozenset(public))
 
 
@@ -93,15 +97,21 @@ def _texts(session: Session, answer: Answer, log: Path | None) -> Iterator[tuple
     from provision.documents import to_json
 
     case, found = answer.case, answer.examination
-    yield "about.txt", _ABOUT.format(
-        version=provision.__version__, python=sys.version.split()[0], target=session.host_target()
+    yield (
+        "about.txt",
+        _ABOUT.format(
+            version=provision.__version__, python=sys.version.split()[0], target=session.host_target()
+        ),
     )
     yield "machine.json", _json(to_json(case.machine)) if case.machine else "{}"
     yield "doctor.json", _json([layer.to_json() for layer in found.layers])
     yield "findings.json", _json([f.to_json() for f in (*case.machine_findings, *found.findings)])
     yield "variables.json", _json(dict(sorted(case.variables.items())))
     if case.environment:
-        yield "installed.txt", "".join(f"{d.name}=={d.version}  {d.installer}\n" for d in case.environment.distributions)
+        yield (
+            "installed.txt",
+            "".join(f"{d.name}=={d.version}  {d.installer}\n" for d in case.environment.distributions),
+        )
         for heard in case.heard:
             yield f"import-{heard.framework}.log", heard.log
     if answer.subject.prefix:
@@ -118,7 +128,11 @@ def _state(session: Session, prefix: str) -> Iterator[tuple[str, str]]:
     """What provision noted of the environment: journal, records, receipts, and the files that it was made from."""
     layout = Layout(prefix)
     folder = Path(layout.state)
-    for path in (Path(layout.journal), *sorted(folder.glob("records/*.json")), *sorted(folder.glob("receipts/*.json"))):
+    for path in (
+        Path(layout.journal),
+        *sorted(folder.glob("records/*.json")),
+        *sorted(folder.glob("receipts/*.json")),
+    ):
         text = session.files.read_text(str(path), _LIMIT)
         if text:
             yield path.relative_to(folder).as_posix(), text

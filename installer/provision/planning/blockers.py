@@ -129,4 +129,3 @@ def _disk_full(what: str, wanted: int, free: int) -> Finding:
 
 def _bytes(count: int) -> str:
     return f"{count / 1e9:.1f} GB" if count >= 1e8 else f"{count / 1e6:.1f} MB"
-

@@ -79,7 +79,12 @@ def conda_steps(
             args={"size": artifact.size, "key": artifact.key, "channel": artifact.channel},
         )  # fmt: skip
     for artifact in lock.conda:
-        args = {"channel": artifact.channel, "file": artifact.file, "size": artifact.size, "key": artifact.key}
+        args = {
+            "channel": artifact.channel,
+            "file": artifact.file,
+            "size": artifact.size,
+            "key": artifact.key,
+        }
         yield Step(
             action="install", kind="conda", subject=f"{artifact.name} {artifact.version}",
             reason=_why_conda(artifact, lock), args={**args, "asked": artifact.name in lock.imports},

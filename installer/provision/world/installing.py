@@ -71,7 +71,9 @@ class UvInstaller:
             str(folder / "out"),
             sdist.path,
         ]
-        _checked(command, "build", f"{sdist.artifact.file} cannot be built into a wheel", {"TMPDIR": str(folder)})
+        _checked(
+            command, "build", f"{sdist.artifact.file} cannot be built into a wheel", {"TMPDIR": str(folder)}
+        )
         out.parent.mkdir(parents=True, exist_ok=True)
         built = next((folder / "out").glob("*.whl"))
         out.mkdir(exist_ok=True)

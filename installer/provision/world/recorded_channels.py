@@ -106,7 +106,9 @@ def _bind(one: Mapping[str, Any], document: Mapping[str, Any], records: Records)
     """The leading file of a set asks for every file of it: all that the catalogue has for its platform."""
     mine = {(channel, subdir, entry["file"]) for channel, subdir, entry in _entries(document)}
     members = [
-        records[channel, subdir][file] for channel, subdir, file in sorted(mine) if subdir in (one["subdir"], "noarch")
+        records[channel, subdir][file]
+        for channel, subdir, file in sorted(mine)
+        if subdir in (one["subdir"], "noarch")
     ]
     if len(members) != one["members"]:
         raise ValueError(f"the set of {one['lead']} has {len(members)} files, not {one['members']}")
@@ -130,7 +132,12 @@ def _write(root: Path, records: Records) -> None:
             "packages.conda": {f: r for f, r in files.items() if f not in packages},
         }
         (folder / "repodata.json").write_text(json.dumps(document, sort_keys=True), encoding="utf-8")
-    leads = [f"{channel}/{subdir}/{f}" for (channel, subdir), fs in records.items() for f, r in fs.items() if _LEAD in r]
+    leads = [
+        f"{channel}/{subdir}/{f}"
+        for (channel, subdir), fs in records.items()
+        for f, r in fs.items()
+        if _LEAD in r
+    ]
     (made / "leads.json").write_text(json.dumps(sorted(leads)), encoding="utf-8")
     for folder in (path for path in made.iterdir() if path.is_dir()):
         if not (folder / "noarch" / "repodata.json").exists():

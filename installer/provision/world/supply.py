@@ -62,14 +62,25 @@ class HostSupply:
             raise BlockedError([_vendor_file_missing(a, lock) for a in absent])
         urls = self._addresses(remote, lock) if remote and not self._offline else {}
         return [
-            _wanted(a, [own[a.file]] if a.file in own else [*folders, *([a.url] if a.url else []), *urls.get(a.file, ())])
+            _wanted(
+                a,
+                [own[a.file]]
+                if a.file in own
+                else [*folders, *([a.url] if a.url else []), *urls.get(a.file, ())],
+            )
             for a in missing
         ]
 
     def _vendor_folder(self, lock: Lock) -> tuple[str, ...]:
         """Where the files of vendors lie: where this machine maps them, or beside the profile."""
         mapped = self._config.named(VENDOR)
-        return (mapped,) if mapped else (str(self._beside / lock.wheels),) if self._beside and lock.wheels else ()
+        return (
+            (mapped,)
+            if mapped
+            else (str(self._beside / lock.wheels),)
+            if self._beside and lock.wheels
+            else ()
+        )
 
     def _own(self, lock: Lock) -> dict[str, str]:
         """File name in the lock -> the file that the user gave for it."""
@@ -83,12 +94,16 @@ class HostSupply:
         return found
 
     def _check_given(self, lock: Lock) -> None:
-        known = {library.library for library in lock.libraries} | {n for one in lock.libraries for n in one.needs}
+        known = {library.library for library in lock.libraries} | {
+            n for one in lock.libraries for n in one.needs
+        }
         for name, path in self._given.items():
             if name not in known:
                 raise UsageError(_not_placed(name, known))
             if not path.exists():
-                raise UsageError(Finding("no-such-file", "error", f"{path} is not there (--library {name}=PATH)."))
+                raise UsageError(
+                    Finding("no-such-file", "error", f"{path} is not there (--library {name}=PATH).")
+                )
 
     def _addresses(self, artifacts: Sequence[Artifact], lock: Lock) -> Mapping[str, list[str]]:
         """File name -> addresses. The engine asks the indexes, as this machine has them configured."""

@@ -118,7 +118,9 @@ def places(environment: str, packages: str, held: Sequence[Contents]) -> tuple[s
             elif place := _place(member.name, folder):
                 found[place] = None
         for script in one.scripts:
-            found |= dict.fromkeys([f"{programs}/{script}", *([f"{programs}/{script}.exe"] if os.name == "nt" else [])])
+            found |= dict.fromkeys(
+                [f"{programs}/{script}", *([f"{programs}/{script}.exe"] if os.name == "nt" else [])]
+            )
     return tuple(found)
 
 

@@ -173,7 +173,11 @@ class UvResolver:
             f"dependencies = {_array([*request.requirements, *more, *_pins(request.provided)])}",
         ]
         if request.provided:
-            lines += ["[[tool.uv.index]]", f"name = {_quoted(_PROVIDED)}", f"url = {_quoted('./' + _PROVIDED)}"]
+            lines += [
+                "[[tool.uv.index]]",
+                f"name = {_quoted(_PROVIDED)}",
+                f"url = {_quoted('./' + _PROVIDED)}",
+            ]
             lines += ["explicit = true", 'format = "flat"']
         for index in request.indexes:
             place = self.places.get(index.name, Place(url=index.url))
@@ -199,7 +203,9 @@ def _stub(folder: Path, name: str, version: str = "0") -> str:
     stem = f"{name.replace('-', '_')}-{version}"
     path = folder / f"{stem}-py3-none-any.whl"
     with zipfile.ZipFile(path, "w") as wheel:
-        wheel.writestr(f"{stem}.dist-info/METADATA", f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n")
+        wheel.writestr(
+            f"{stem}.dist-info/METADATA", f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n"
+        )
         wheel.writestr(f"{stem}.dist-info/WHEEL", "Wheel-Version: 1.0\nTag: py3-none-any\n")
         wheel.writestr(f"{stem}.dist-info/RECORD", "")
     return f"{name} @ {path.as_uri()}"
