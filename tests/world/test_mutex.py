@@ -17,12 +17,12 @@ from provision.world.mutex import hold, inherited
 
 NOW = "2026-01-01T00:10:00Z"
 CODE = """
-import subprocess, sys, time
-from provision.world.mutex import hold, inherited
+import os, subprocess, sys, time
+from provision.world.mutex import hold, inherited, marks
 with hold(sys.argv[1], "2026-01-01T00:00:00Z"):
     child = None
     if sys.argv[2] != "0":
-        child = subprocess.Popen(["sleep", sys.argv[2]], pass_fds=inherited())
+        child = subprocess.Popen(["sleep", sys.argv[2]], pass_fds=inherited(), env={**os.environ, **marks()})
     print(child.pid if child else 0, flush=True)
     time.sleep(60)
 """
@@ -86,6 +86,20 @@ def alive(pid: int) -> bool:
         return False
     status = Path(f"/proc/{pid}/stat")
     return not (status.exists() and status.read_text().rpartition(")")[2].split()[0] == "Z")
+
+
+def test_who_only_waits_is_no_orphan(path: Path) -> None:
+    """It has the lock file open as well; without the dead owner's mark it is left alone."""
+    running, child = other(path, "600")
+    with path.open() as waiting:
+        bystander = subprocess.Popen(["sleep", "600"], pass_fds=[waiting.fileno()])
+    running.kill()
+    running.wait()
+    with hold(str(path), NOW, patience=0.3):
+        assert bystander.poll() is None
+    assert not alive(child)
+    bystander.kill()
+    bystander.wait()
 
 
 def test_an_error_inside_frees_the_lock(path: Path) -> None:

@@ -21,6 +21,12 @@ from provision.model.finding import ApplyError, BlockedError, Evidence, Finding,
 #: Seconds that children of a dead owner get to end by themselves (uv needs a moment), before they are ended.
 PATIENCE = 5.0
 _HELD: list[int] = []
+_MARK = "PROVISION_RUN"
+
+
+def marks() -> dict[str, str]:
+    """Variables for what a run starts: by them, and by nothing less, it is known as this run's."""
+    return {_MARK: str(os.getpid())}
 
 
 def inherited() -> tuple[int, ...]:
@@ -68,8 +74,10 @@ def _acquire(descriptor: int, path: str, owner: Path, now: str, patience: float)
     end = time.monotonic() + patience
     ended = False
     while not _try(descriptor):
+        if not _is_dead(_read_owner(owner)):  # Another run was quicker: it is no orphan.
+            raise BlockedError(_held(owner, now))
         if time.monotonic() > end:
-            if ended or not _end_holders(path):
+            if ended or not _end_orphans(path, _read_owner(owner)):
                 raise BlockedError(_held(owner, now))
             ended, end = True, time.monotonic() + patience
         time.sleep(0.05)
@@ -132,15 +140,24 @@ def _is_dead(who: dict[str, object]) -> bool:
     return not psutil.pid_exists(pid)
 
 
-def _end_holders(path: str) -> bool:
-    """End what a dead owner has left running: the processes that still have its lock file open."""
+def _end_orphans(path: str, who: dict[str, object]) -> bool:
+    """End what a dead owner has left running: processes that it started and that still have its lock file open."""
     import psutil
 
-    found = [p for p in psutil.process_iter() if p.pid != os.getpid() and _has_open(p, path)]
+    found = [p for p in psutil.process_iter() if _is_child_of(p, who) and _has_open(p, path)]
     for process in found:
         with contextlib.suppress(psutil.Error):
             process.kill()
     return bool(found)
+
+
+def _is_child_of(process: object, who: dict[str, object]) -> bool:
+    import psutil
+
+    assert isinstance(process, psutil.Process)
+    with contextlib.suppress(psutil.Error, OSError):
+        return process.pid != os.getpid() and process.environ().get(_MARK) == str(who.get("pid"))
+    return False
 
 
 def _has_open(process: object, path: str) -> bool:

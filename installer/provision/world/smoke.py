@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from provision.ports import JobOutput, JobRequest
-from provision.world.mutex import inherited
+from provision.world.mutex import inherited, marks
 
 #: The stand-alone scripts; they are copied out before they run, so that nothing is written beside them.
 JOBS = Path(__file__).resolve().parents[1] / "verifying" / "jobs"
@@ -86,6 +86,7 @@ class ProcessSmokeRunner:
         found = {name: value for name, value in base.items() if not name.upper().startswith("PYTHON")}
         found.update(PYTHONNOUSERSITE="1", PYTHONUNBUFFERED="1", PYTHONIOENCODING="utf-8")
         found.update(request.variables)
+        found.update(marks())
         return found
 
 

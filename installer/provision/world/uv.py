@@ -22,7 +22,7 @@ from packaging.utils import canonicalize_name
 from provision.model.lock import PYPI
 from provision.model.profile import Index
 from provision.ports import CatalogFailure, ClosedPackage, ClosureRequest, ListedFile, Output
-from provision.world.mutex import inherited
+from provision.world.mutex import inherited, marks
 
 #: Targets -> uv's `--python-platform`; the glibc of Linux targets is that of locking.tags.GLIBC_CEILING.
 _PLATFORMS = {
@@ -55,7 +55,7 @@ def environment(extra: Mapping[str, str] | None = None) -> dict[str, str]:
     kept = {name: value for name, value in os.environ.items() if name not in dropped}
     if "SSL_CERT_FILE" not in kept and (bundle := _pip_bundle(kept)):
         kept["SSL_CERT_FILE"] = bundle
-    return {**kept, "UV_NO_PROGRESS": "1", "NO_COLOR": "1", **(extra or {})}
+    return {**kept, "UV_NO_PROGRESS": "1", "NO_COLOR": "1", **marks(), **(extra or {})}
 
 
 def _pip_bundle(env: Mapping[str, str]) -> str | None:
