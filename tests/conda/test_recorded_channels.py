@@ -30,14 +30,18 @@ def session(tmp_path: Path, isolated_home: Path, monkeypatch: pytest.MonkeyPatch
 
 
 @pytest.mark.parametrize(("name", "target", "python"), LOCKED)
-def test_the_committed_lock_is_what_the_records_give(session: Session, name: str, target: str, python: str) -> None:
+def test_the_committed_lock_is_what_the_records_give(
+    session: Session, name: str, target: str, python: str
+) -> None:
     source = read(f"profiles/{name}.yaml", ROOT)
     path = find_lock(source, ROOT, target, python)
     assert path is not None
     text = path.read_text(encoding="utf-8")
     assert dump_yaml(make_lock(source.profile, target, python, session)) == text
     former, _ = read_lock_file(path)
-    assert dump_yaml(make_lock(source.profile, target, python, session, former)) == text, "and again from itself"
+    assert dump_yaml(make_lock(source.profile, target, python, session, former)) == text, (
+        "and again from itself"
+    )
 
 
 def test_what_is_weak_in_a_lock_is_said(session: Session) -> None:
@@ -70,5 +74,5 @@ def test_a_closure_that_is_not_on_record_is_refused(session: Session) -> None:
 def test_a_catalogue_that_is_none(tmp_path: Path) -> None:
     (tmp_path / "conda").mkdir()
     (tmp_path / "conda" / "x.yaml").write_text("channels: {c: {linux-64: [{md5: 1}]}}\n")
-    with pytest.raises(UsageError, match=r"x.yaml"):
+    with pytest.raises(UsageError, match=r"x\.yaml"):
         replayed(tmp_path, tmp_path / "cache")

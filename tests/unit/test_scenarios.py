@@ -1,4 +1,4 @@
-"""The solver over data: what is chosen for a profile, or which findings refuse it. tests/scenarios/solve/README.md says how."""
+"""The solver over data: what is chosen for a profile, or which findings refuse it (tests/scenarios/solve/README.md)."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from provision.model.finding import Finding, UnsatisfiableError
 from provision.model.profile import Profile
 from provision.model.stack import Stack
 from provision.planning.needs import unmet
-from provision.resolving import explain, python_choices, pythons, resolve
+from provision.resolving import python_choices, pythons, resolve
 
 KNOWLEDGE = load_knowledge()
 FOLDER = Path(__file__).parents[1] / "scenarios" / "solve"

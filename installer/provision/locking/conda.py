@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 
 from packaging.utils import canonicalize_name
 from packaging.version import InvalidVersion, Version
@@ -13,7 +14,7 @@ from provision.locking.failures import LookAlikes
 from provision.locking.pypi import close_wheels
 from provision.locking.tags import GLIBC_CEILING
 from provision.model.finding import Finding, Remedy, UnsatisfiableError
-from provision.model.lock import CondaArtifact, Digests, Lock
+from provision.model.lock import Artifact, CondaArtifact, Digests, Lock
 from provision.model.profile import Profile
 from provision.model.stack import Choice, Need, Note, Stack
 from provision.ports import Catalog, CatalogFailure, Channels, CondaRequest
@@ -79,16 +80,64 @@ def lock(
     carry an axis of the stack (`cuda-version` -> `cuda`). Raises
     UnsatisfiableError with the reasons, also where a package has no hash at all.
     """
-    request = CondaRequest(
+    request = replace(
+        _request(stack, profile, default_channels, cuda), preferences=keep.conda if keep else ()
+    )
+    conda = solve(request, channels, profile)
+    wheels = close_wheels(stack, profile, catalog, keep, names, provided=provided(conda, distributions))
+    return _lock(stack, profile, digests, request, conda, wheels, distributions, axes)
+
+
+def adopt(
+    stack: Stack,
+    profile: Profile,
+    digests: Digests,
+    taken: Sequence[CondaArtifact],
+    wheels: Sequence[Artifact],
+    *,
+    default_channels: Sequence[str],
+    cuda: str,
+    distributions: Mapping[str, str],
+    axes: Mapping[str, str],
+) -> Lock:
+    """A lock of packages that another tool has pinned. Raises UnsatisfiableError for one without any hash, and
+    where two managers bring the same distribution."""
+    if bare := [a for a in taken if not a.sha256 and not a.md5]:
+        raise UnsatisfiableError(no_hash(bare))
+    if doubles := sorted({w.name for w in wheels} & set(provided(taken, distributions))):
+        raise UnsatisfiableError([_double(name) for name in doubles])
+    request = _request(stack, profile, default_channels, cuda)
+    conda = tuple(sorted(taken, key=lambda a: a.name))
+    return _lock(stack, profile, digests, request, conda, tuple(wheels), distributions, axes)
+
+
+def _double(name: str) -> Finding:
+    return Finding(
+        "two-owners", "error", f"{name} comes from conda and as a wheel: one would write over the other.",
+        remedies=(Remedy("Take it from one side only, and pin again."),),
+    )  # fmt: skip
+
+
+def _request(stack: Stack, profile: Profile, default_channels: Sequence[str], cuda: str) -> CondaRequest:
+    return CondaRequest(
         specs=stack.requirements,
         channels=profile.environment.channels or tuple(default_channels),
         subdir=SUBDIRS[stack.target],
         virtual_packages=virtual_packages(profile, stack.target, cuda),
         as_of=profile.as_of,
-        preferences=keep.conda if keep else (),
     )
-    conda = solve(request, channels, profile)
-    wheels = close_wheels(stack, profile, catalog, keep, names, provided=provided(conda, distributions))
+
+
+def _lock(
+    stack: Stack,
+    profile: Profile,
+    digests: Digests,
+    request: CondaRequest,
+    conda: tuple[CondaArtifact, ...],
+    wheels: tuple[Artifact, ...],
+    distributions: Mapping[str, str],
+    axes: Mapping[str, str],
+) -> Lock:
     return Lock(
         profile=profile.name,
         target=stack.target,
@@ -162,9 +211,7 @@ def _is_version(text: str) -> bool:
     return True
 
 
-def _choices(
-    stack: Stack, conda: Sequence[CondaArtifact], axes: Mapping[str, str]
-) -> Iterator[Choice]:
+def _choices(stack: Stack, conda: Sequence[CondaArtifact], axes: Mapping[str, str]) -> Iterator[Choice]:
     """The stack's choices with the versions that the solve gave: `torch` -> `pytorch==2.4.0`."""
     by_name = {a.name: a for a in conda}
     seen = set()

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from packaging.version import InvalidVersion, Version
 
 from provision.knowledge import CondaNameRow, CondaSpecRow, Knowledge, RuntimeRow
 from provision.loading import profile_digest
+from provision.locking.conda import SUBDIRS, adopt
 from provision.locking.conda import lock as close_conda
+from provision.locking.conda_lock_files import read_conda_lock
 from provision.model.lock import Digests, Lock
 from provision.model.profile import Profile
 from provision.model.stack import Need
@@ -35,11 +38,38 @@ def make_conda_lock(
         Digests(profile=profile_digest(profile), knowledge=""),
         keep,
         look_alikes(knowledge),
-        default_channels=DEFAULT_CHANNELS,
-        cuda=driver_cuda(profile, target, knowledge),
-        distributions=distributions(knowledge),
-        axes={row.package: row.axis for row in knowledge.rows(CondaSpecRow) if row.axis in ("cuda", "cudnn")},
+        **_known(profile, target, knowledge),
     )
+    return _finished(made, knowledge)
+
+
+def adopt_conda_lock(profile: Profile, target: str, python: str, file: Path, session: Session) -> Lock:
+    """The lock of what a conda-lock.yml pins for a platform. Raises UsageError or UnsatisfiableError."""
+    knowledge = session.knowledge
+    conda, wheels = read_conda_lock(file.read_text(encoding="utf-8"), file.name, SUBDIRS[target])
+    made = adopt(
+        conda_stack(profile, target, python, knowledge),
+        profile,
+        Digests(profile=profile_digest(profile), knowledge=""),
+        conda,
+        wheels,
+        **_known(profile, target, knowledge),
+    )
+    return _finished(made, knowledge)
+
+
+def _known(profile: Profile, target: str, knowledge: Knowledge) -> dict[str, Any]:
+    """What the knowledge says that a conda lock needs."""
+    rows = knowledge.rows(CondaSpecRow)
+    return {
+        "default_channels": DEFAULT_CHANNELS,
+        "cuda": driver_cuda(profile, target, knowledge),
+        "distributions": distributions(knowledge),
+        "axes": {row.package: row.axis for row in rows if row.axis in ("cuda", "cudnn")},
+    }
+
+
+def _finished(made: Lock, knowledge: Knowledge) -> Lock:
     made = replace(made, needs=(*made.needs, *_driver_need(made, knowledge)))
     rules = [c.rule for c in made.stack] + [n.rule for n in made.needs]
     return replace(made, digests=replace(made.digests, knowledge=knowledge.digest([r for r in rules if r])))

@@ -15,7 +15,7 @@ from provision.loading import profile_digest
 from provision.loading.lines import index_line
 from provision.locking.diffing import named
 from provision.locking.pypi import lock as close_stack
-from provision.model.finding import Finding, LockError, ProvisionError, Remedy, UnsatisfiableError
+from provision.model.finding import Finding, LockError, ProvisionError, Remedy, UnsatisfiableError, UsageError
 from provision.model.lock import Digests, Lock
 from provision.model.profile import Profile
 from provision.model.stack import Rejected, Stack
@@ -178,9 +178,13 @@ def make_lock(
     `partial`: without the files of a vendor that are not there, to show the rest. Such a lock is never written.
     """
     if profile.environment.manager == "conda":
-        from provision.pipeline.conda import make_conda_lock
+        from provision.pipeline.conda import adopt_conda_lock, make_conda_lock
 
+        if session.taken is not None:
+            return adopt_conda_lock(profile, target, python, session.taken, session)
         return make_conda_lock(profile, target, python, session, keep)
+    if session.taken is not None:
+        raise UsageError(_only_conda(session.taken))
     folder = session.beside / profile.wheels.folder
     refused: list[Rejected] = []
     first: UnsatisfiableError | None = None
@@ -203,6 +207,13 @@ def make_lock(
             refused.append(_refused(stack, error))
     assert first is not None
     raise first
+
+
+def _only_conda(taken: Path) -> Finding:
+    return Finding(
+        "not-conda", "error", f"{taken} can be taken over by a conda environment only.",
+        remedies=(Remedy("In the profile: environment: {manager: conda}."),),
+    )  # fmt: skip
 
 
 def _next_stack(

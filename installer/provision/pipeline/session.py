@@ -52,6 +52,8 @@ class Session:
     libraries: dict[str, Path] = field(default_factory=dict)
     #: A recorded catalogue to take index pages and metadata from, and one to write.
     replay: Path | None = None
+    #: A conda-lock.yml whose pins a lock takes over.
+    taken: Path | None = None
     record: Path | None = None
     #: Called with a question; True means yes.
     confirm: Callable[[str], bool] = lambda question: False

@@ -9,6 +9,7 @@ from packaging.version import Version
 
 from provision.knowledge import Build, Knowledge, RuleRow
 from provision.knowledge.rules import applies
+from provision.knowledge.versions import version_key
 from provision.model.finding import Evidence, Finding, Remedy
 from provision.model.profile import Profile
 from provision.model.stack import Rejected
@@ -49,7 +50,7 @@ def _nothing_left(one: Pool, ask: Wanted, profile: Profile, knowledge: Knowledge
     test that the build which came furthest failed."""
     # Of builds that came equally far the newest speaks.
     named = [(build, r) for build, r in one.lost if asked_for(build, ask.frameworks[one.framework])]
-    furthest = max(named, key=lambda pair: (_distance(pair[1]), Version(pair[0].version)), default=None)
+    furthest = max(named, key=lambda pair: (_distance(pair[1]), version_key(pair[0].version)), default=None)
     closest = furthest[1] if furthest else None
     if closest is None or _distance(closest) < len(_ORDER):
         rule = _rule_against(one.framework, ask, profile, knowledge)
@@ -154,6 +155,9 @@ def _near(one: Pool, ask: Wanted, profile: Profile, knowledge: Knowledge) -> Ite
     ]
     asked = [b for b in fitting if asked_for(b, ask.frameworks[one.framework])]
     rejected = {id(build): r.rule for build, r in one.lost}
+    builds = sorted({b.requirement for b in asked if rejected.get(id(b)) == "local"})
+    if builds:
+        yield Remedy(f"Here it exists as {', '.join(builds)}.")
     other = sorted(
         {
             python
