@@ -106,9 +106,7 @@ def test_an_import_that_nobody_knows_is_told_as_it_is(
     assert layers(ran)["framework"] == "broken"
 
 
-def test_an_import_that_hangs_is_not_judged(
-    here: Here, env: Env, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_import_that_hangs_is_not_judged(here: Here, env: Env, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(doctor, "LIMIT", 0.5)
     env.add("torch", "2.5.1+cpu", {"torch/__init__.py": "import time; time.sleep(60)\n"})
     ran = here("doctor", "--json")
@@ -139,7 +137,9 @@ def test_what_an_interrupted_installer_leaves(here: Here, env: Env) -> None:
 
 
 def test_files_that_are_gone(here: Here, env: Env) -> None:
-    env.add("torch", "2.5.1+cpu", {"torch/__init__.py": TORCH, "torch/lib/libc10.so": "", "torch/LICENSE": ""})
+    env.add(
+        "torch", "2.5.1+cpu", {"torch/__init__.py": TORCH, "torch/lib/libc10.so": "", "torch/LICENSE": ""}
+    )
     (env.site / "torch" / "LICENSE").unlink()
     assert here("doctor", "--json").code == 0
     (env.site / "torch" / "lib" / "libc10.so").unlink()

@@ -93,4 +93,6 @@ def test_the_language_of_the_answer(here: Here, monkeypatch: object) -> None:
     ran = here("explain", "-", "--lang", "zh", stdin=NUMPY2)
     assert ran.out.startswith("日志中有已知故障。")
     codes = [f["code"] for f in here("explain", "-", "--json", stdin=NUMPY2).document["findings"]]
-    assert [f["code"] for f in here("explain", "-", "--lang", "zh", "--json", stdin=NUMPY2).document["findings"]] == codes
+    assert [
+        f["code"] for f in here("explain", "-", "--lang", "zh", "--json", stdin=NUMPY2).document["findings"]
+    ] == codes

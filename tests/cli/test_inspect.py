@@ -12,7 +12,9 @@ from provision.knowledge import load_knowledge
 from tests.cli.conftest import Here
 from tests.support.index import LoopbackIndex
 
-_VERSION = "from typing import Optional\n__version__ = '{0}'\ncuda: Optional[str] = {1}\nhip: Optional[str] = None\n"
+_VERSION = (
+    "from typing import Optional\n__version__ = '{0}'\ncuda: Optional[str] = {1}\nhip: Optional[str] = None\n"
+)
 _PYTHONS = ("cp310", "cp311")
 
 
@@ -32,14 +34,19 @@ def shop(index: LoopbackIndex) -> Callable[..., Path]:
     return serve
 
 
-def test_a_wheel_of_an_index_is_read_where_it_lies(shop: Callable[..., Path], index: LoopbackIndex, here: Here) -> None:
+def test_a_wheel_of_an_index_is_read_where_it_lies(
+    shop: Callable[..., Path], index: LoopbackIndex, here: Here
+) -> None:
     shop("9.8.0", "None")
     shop("9.9.0", "'12.8'")
     asked = ("inspect", "torch", "--target", "linux-x86_64", "--json")
     ran = here(*asked)
     assert ran.code == 0, ran.err
     document = ran.document
-    assert (document["file"], document["cuda"]) == ("torch-9.9.0-cp311-cp311-manylinux_2_28_x86_64.whl", "12.8")
+    assert (document["file"], document["cuda"]) == (
+        "torch-9.9.0-cp311-cp311-manylinux_2_28_x86_64.whl",
+        "12.8",
+    )
     assert document["requires"] == ["filelock", "sympy>=1.13"]
     assert document["row"] == ""
     assert document["requests"] > 0
@@ -78,12 +85,16 @@ def test_what_cannot_be_inspected_is_a_finding(shop: Callable[..., Path], here: 
     assert here("inspect", "torch", "--target", "linux-arm", "--json").code == 2
 
 
-def test_rows_of_a_release_that_nobody_knows_yet(shop: Callable[..., Path], here: Here, tmp_path: Path) -> None:
+def test_rows_of_a_release_that_nobody_knows_yet(
+    shop: Callable[..., Path], here: Here, tmp_path: Path
+) -> None:
     shop("9.9.0", "'12.8'")
     ran = here("knowledge", "learn", "torch==9.9.0", "--output", "draft.yaml", "--json")
     assert ran.code == 0, ran.err
     assert ran.document["known"] == []
-    assert [w["file"] for w in ran.document["wheels"]] == ["torch-9.9.0-cp311-cp311-manylinux_2_28_x86_64.whl"]
+    assert [w["file"] for w in ran.document["wheels"]] == [
+        "torch-9.9.0-cp311-cp311-manylinux_2_28_x86_64.whl"
+    ]
     text = (tmp_path / "draft.yaml").read_text()
     assert yaml.safe_load(text) == yaml.safe_load(ran.document["rows"])
     learned = load_knowledge([("draft.yaml", text)])

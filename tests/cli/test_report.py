@@ -39,11 +39,19 @@ def planted(tmp_path: Path, isolated_home: Path, monkeypatch: pytest.MonkeyPatch
     layout = Layout(str(tmp_path / ".venv"))
     lock = home / "project" / "team.lock.yaml"
     lock.write_text(f"packages: [{{url: 'https://{USER}:{PASSWORD}@{MIRROR}/a.whl', version: 10.3.4.107}}]\n")
-    record = Record(generation=1, profile="team", lock="x", python="3.11", created="", inputs={str(lock): "0"})
+    record = Record(
+        generation=1, profile="team", lock="x", python="3.11", created="", inputs={str(lock): "0"}
+    )
     for path, text in (
-        (layout.journal, json.dumps({"event": "begun", "path": str(home / "project"), "by": f"{USER}@{HOST}"})),
+        (
+            layout.journal,
+            json.dumps({"event": "begun", "path": str(home / "project"), "by": f"{USER}@{HOST}"}),
+        ),
         (layout.record(1), json.dumps({s: getattr(record, s) for s in Record.__slots__})),
-        (layout.receipt(1), json.dumps({"machine": {"uuid": "GPU-5f8a2c1e-aaaa", "serial": "1322618012345"}})),
+        (
+            layout.receipt(1),
+            json.dumps({"machine": {"uuid": "GPU-5f8a2c1e-aaaa", "serial": "1322618012345"}}),
+        ),
     ):
         Path(path).parent.mkdir(parents=True, exist_ok=True)
         Path(path).write_text(text + "\n")
@@ -56,7 +64,9 @@ def unpacked(data: bytes) -> dict[str, str]:
 
 
 def test_no_secret_comes_out(here: Here, planted: Env, tmp_path: Path) -> None:
-    (tmp_path / "train.log").write_text(f"Authorization: Bearer {TOKEN}\nat C:\\Users\\{USER}\\x on 10.20.30.40\n")
+    (tmp_path / "train.log").write_text(
+        f"Authorization: Bearer {TOKEN}\nat C:\\Users\\{USER}\\x on 10.20.30.40\n"
+    )
     ran = here("report", ".venv", "--log", "train.log", "--json")
     assert ran.code == 0
     files = unpacked((tmp_path / "provision-report.zip").read_bytes())
@@ -68,7 +78,10 @@ def test_no_secret_comes_out(here: Here, planted: Env, tmp_path: Path) -> None:
 
 def test_what_is_needed_comes_out(here: Here, planted: Env, tmp_path: Path) -> None:
     here("report", "--output", "bug.zip")
-    files = {n.removeprefix("provision-report/"): t for n, t in unpacked((tmp_path / "bug.zip").read_bytes()).items()}
+    files = {
+        n.removeprefix("provision-report/"): t
+        for n, t in unpacked((tmp_path / "bug.zip").read_bytes()).items()
+    }
     assert {"about.txt", "machine.json", "doctor.json", "findings.json", "variables.json", "installed.txt",
             "journal.jsonl", "records/1.json", "receipts/1.json"} <= set(files)  # fmt: skip
     assert files["installed.txt"] == "torch==2.5.1+cpu  pip\n"
