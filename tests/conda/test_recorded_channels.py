@@ -74,9 +74,5 @@ def test_a_closure_that_is_not_on_record_is_refused(session: Session) -> None:
 def test_a_catalogue_that_is_none(tmp_path: Path) -> None:
     (tmp_path / "conda").mkdir()
     (tmp_path / "conda" / "x.yaml").write_text("channels: {c: {linux-64: [{md5: 1}]}}\n")
-<<<<<<< HEAD
-    with pytest.raises(UsageError, match=r"x.yaml"):
-=======
     with pytest.raises(UsageError, match=r"x\.yaml"):
->>>>>>> conda
         replayed(tmp_path, tmp_path / "cache")
