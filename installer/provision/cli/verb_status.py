@@ -14,7 +14,11 @@ from provision.cli.common import environment_option, json_option, profile_argume
 @quiet_option
 def command(profile: str | None, environment: str | None, as_json: bool, quiet: bool) -> int:
     """Say which generation the environment of PROFILE (or the only one of this folder) is, and whether it is still
-    what was proven. Exit 1 if it is not. Looks at names, sizes and times only."""
+    what was proven. Exit 1 if it is not. Looks at names, sizes and times only.
+
+    \b
+        provision status
+    """
     from dataclasses import asdict
 
     from provision.cli.rendering import print_json

@@ -126,8 +126,8 @@ def _local(build: Build, framework: Framework, wanted: Wanted) -> str | None:
     asked = local(wanted.frameworks[build.framework].version)
     if not asked or build.local == asked:
         return None
-    here = f"+{build.local}" if build.local else "the one of the default index"
-    return f"of this version it is the build {here}, the profile asks for +{asked}"
+    this = f"this is its build +{build.local}" if build.local else "this is its build on the default index"
+    return f"{this}, the profile asks for +{asked}"
 
 
 #: In this order: the first test that fails is the reason that people see.
