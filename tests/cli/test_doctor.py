@@ -160,6 +160,9 @@ def test_two_distributions_on_one_folder(here: Here, env: Env) -> None:
 
 def test_what_lies_beside_the_script_is_imported_first(here: Here, env: Env, tmp_path: Path) -> None:
     env.add("torch", "2.5.1+cpu", {"torch/__init__.py": TORCH})
+    (tmp_path / "torch").mkdir()
+    assert here("doctor", "--json").code == 0, "a folder of that name that is no package hides nothing"
+    (tmp_path / "torch").rmdir()
     (tmp_path / "torch.py").write_text("x = 1\n")
     ran = here("doctor", "--json")
     assert ran.document["cause"] == "module-shadowed"

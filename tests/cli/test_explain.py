@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from tests.cli.conftest import Here
+from tests.cli.test_doctor import Env
 
 NUMPY2 = (
     "A module that was compiled using NumPy 1.x cannot be run in\n"
@@ -49,6 +50,16 @@ def test_the_installed_packages_decide(here: Here, tmp_path: Path) -> None:
     ran = here("explain", "-", "--installed", "freeze.txt", "--json", stdin=log)
     assert ran.codes[0] == "transformers-keras3"
     assert "2.17" in str(ran.document["findings"][0]["remedies"])
+
+
+def test_the_environment_decides(here: Here, tmp_path: Path, isolated_home: Path) -> None:
+    env = Env(tmp_path / "env")
+    env.add("tensorflow", "2.14.0", {"tensorflow/__init__.py": ""})
+    env.add("keras", "3.0.0", {"keras/__init__.py": ""})
+    log = "ModuleNotFoundError: No module named 'keras.legacy_tf_layers'\n"
+    said = here("explain", "-", "--env", "env", "--json", stdin=log).document["findings"][0]
+    assert said["code"] == "keras3-beside-old-tf"
+    assert "3.0.0" in said["summary"] + said["detail"] + str(said["evidence"])
 
 
 def test_the_machine_decides(here: Here, tmp_path: Path) -> None:

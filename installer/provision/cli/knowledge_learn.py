@@ -6,14 +6,12 @@ from pathlib import Path
 
 import click
 
-from provision.cli.common import json_option
+from provision.cli.common import json_option, target_option
 
 
 @click.command("learn", short_help="Draft the rows of a release from its artifacts.")
 @click.argument("requirement")
-@click.option(
-    "--target", "targets", multiple=True, metavar="TARGET", help="Only this system; may be repeated."
-)
+@target_option("targets", "Only this system; may be repeated.", multiple=True)
 @click.option(
     "--index", metavar="NAME|URL", default="", help="Where it comes from: pytorch-cu126, an address."
 )
@@ -40,7 +38,7 @@ def learn(
     from provision.pipeline.session import Session
 
     made = drafted(requirement, Which(index=index, whole=whole), targets, Session())
-    findings = [finding for one in made.wheels for finding in one.findings]
+    findings = [*made.findings, *(finding for one in made.wheels for finding in one.findings)]
     if output is not None:
         save(made.text, output)
     if as_json:

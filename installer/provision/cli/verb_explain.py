@@ -123,7 +123,7 @@ def _print_page(page: dict[str, Any], lang: str, as_json: bool) -> None:
     if as_json:
         print_json(page)
         return
-    words, page = _WORDS[lang], _with_names(page)
+    words = _WORDS[lang]
     say(f"{paint(page['code'], bold=True)}   {' · '.join(filter(None, (page['kind'], page['framework'], page['vendor'])))}")
     say(page["meaning"])
     for line in page["examples"][:2]:
@@ -139,15 +139,6 @@ def _print_page(page: dict[str, Any], lang: str, as_json: bool) -> None:
         say(labelled(words["never"] if number == 0 else "", text))
     if page["source"]:
         say(labelled(words["source"], ", ".join(page["source"])))
-
-
-def _with_names(value: Any) -> Any:
-    """Places that a finding fills (`{name}`), as people write them: <name>."""
-    if isinstance(value, dict):
-        return {key: _with_names(item) for key, item in value.items()}
-    if isinstance(value, list):
-        return [_with_names(item) for item in value]
-    return re.sub(r"\{([A-Za-z][\w.-]*)(?:\|[^{}]*)?\}", r"<\1>", value) if isinstance(value, str) else value
 
 
 def _print_way(label: str, way: dict[str, str]) -> None:

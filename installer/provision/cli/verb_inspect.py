@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from provision.cli.common import json_option
+from provision.cli.common import json_option, target_option
 
 if TYPE_CHECKING:
     from provision.model.artifact import ArtifactFacts
@@ -22,9 +22,7 @@ _MANY = 12
 @click.option(
     "--python", metavar="VERSION", default="", help="The wheel for this Python; by default the newest."
 )
-@click.option(
-    "--target", metavar="TARGET", default="", help="The wheel for this system, such as windows-x86_64."
-)
+@target_option("target", "The wheel for this system; by default for this one.")
 @click.option(
     "--index", metavar="NAME|URL", default="", help="Where it comes from: pytorch-cu126, an address."
 )
@@ -32,7 +30,7 @@ _MANY = 12
 @click.option("--offline", is_flag=True, help="Use caches only, no network.")
 @json_option
 def command(
-    what: str, python: str, target: str, index: str, whole: bool, offline: bool, as_json: bool
+    what: str, python: str, target: str | None, index: str, whole: bool, offline: bool, as_json: bool
 ) -> int:  # fmt: skip
     """Show what a wheel says of itself: from disk, from the cache, or from its server, a few MB of it.
 
@@ -46,7 +44,7 @@ def command(
     from provision.pipeline.session import Session
 
     found = inspect_any(
-        what, Which(python=python, target=target, index=index, whole=whole), Session(offline=offline)
+        what, Which(python=python, target=target or "", index=index, whole=whole), Session(offline=offline)
     )
     if as_json:
         print_json(_document(found))

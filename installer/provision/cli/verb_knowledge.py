@@ -17,7 +17,8 @@ from provision.model.finding import Finding, Remedy, UsageError
 if TYPE_CHECKING:
     from provision.knowledge import Knowledge, Row
 
-#: Kind -> the fields that say in one line what a row says; the first text among them is enough.
+_OF_EVERY_ROW = ("id", "source", "evidence", "verified_on", "origin", "note")
+#: Kind -> the fields that say in one line what a row says; of a kind that is not here, all of its own.
 _HEADS: dict[str, tuple[str, ...]] = {
     "patch": ("packages", "versions", "constraints", "overrides", "add_requirements"),
     "name": ("name", "versions", "what_is_so"),
@@ -151,7 +152,8 @@ def headline(row: Row) -> str:
     """What a row says, in one line."""
     from provision.knowledge import kind_of
 
-    values = [getattr(row, name) for name in _HEADS[kind_of(row)]]
+    own = tuple(f.name for f in dataclasses.fields(row) if f.name not in _OF_EVERY_ROW)
+    values = [getattr(row, name) for name in _HEADS.get(kind_of(row), own)]
     text = "   ".join(filter(None, map(told, values)))
     return text if len(text) <= _HEAD else f"{text[: _HEAD - 4]} ..."
 

@@ -20,7 +20,7 @@ def device(case: Case) -> Looked:
     findings = [*_hidden(case, using)]
     findings += [f for one in using for f in (*_without_code(case, one), *_unseen(case, one))]
     read = [r for one in case.carried if (r := _read(case, one))]
-    asked = any(visible(one, case.of(one)) is not None for one in case.carried)
+    asked = any(heard.facts(one.module) for one in case.carried if (heard := case.of(one)))
     if not case.carried:
         return replace(looked([("", case.speaker.word("no-framework"))], findings), otherwise="not-asked")
     return replace(looked(read, findings), otherwise="ok" if asked else "unknown")

@@ -8,7 +8,7 @@ from __future__ import annotations
 import codecs
 import functools
 import re
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, BinaryIO
@@ -16,6 +16,8 @@ from typing import Any, BinaryIO
 BLOCK = 1 << 20
 #: Bytes of one line that are kept: what stands before and after the place of interest.
 BEFORE, AFTER = 2000, 6000
+#: After so many lines that hold only a part of a word, the word is no longer looked for.
+IN_VAIN = 5000
 
 # Colours and cursor moves, as bytes and as JSON or caret notation spell them (notebooks, CI logs).
 _ANSI = re.compile(
@@ -35,22 +37,23 @@ class Line:
 
 
 class Words:
-    """The literals that make a line interesting; a line feed in front stands for its beginning.
+    """The literals that make a line interesting; a line feed in front stands for a line's beginning.
 
-    A word that has been seen often enough can be retired, so that a log that repeats one error a million times stays
-    cheap. At the end of a log, where the error is that ended the program, the retired ones come back.
-    """
+    A word that has been seen often enough can be retired, so that a log that repeats one error a million
+    times stays cheap. At the end of a log, where the error is that ended the program, they come back."""
 
     def __init__(self, words: Iterable[str]) -> None:
         self._words = frozenset(w for w in words if w)
         self._retired: frozenset[str] = frozenset()
         self._finder = _finder(self._words)
+        self._in_vain: Counter[str] = Counter()
         self.revived = False
 
-    def retire(self, word: str) -> None:
-        if word in self._words and not self.revived:
-            self._words -= {word}
-            self._retired |= {word}
+    def retire(self, words: Iterable[str]) -> None:
+        gone = self._words.intersection(words)
+        if gone and not self.revived:
+            self._words -= gone
+            self._retired |= gone
             self._finder = _finder(self._words)
 
     def revive(self) -> bool:
@@ -64,15 +67,27 @@ class Words:
         hit = self._finder.raw.search(block, at)
         return hit.start() if hit else -1
 
-    def within(self, text: str) -> set[str]:
-        """The words that a line may hold: all that it holds are among them."""
-        found: set[str] = set()
+    def within(self, text: str) -> list[str]:
+        """The words that a line holds, sorted. Those whose part is met again and again without the rest of
+        the word are retired."""
         text = "\n" + text
-        hit = self._finder.clean.search(text)
+        found: set[str] = set()
+        for part in self._parts(text):
+            words = [w for w in self._finder.owners[part] if w in text]
+            found.update(words)
+            self._in_vain[part] += not words
+            if self._in_vain[part] > IN_VAIN:
+                self._in_vain[part] = 0
+                self.retire(self._finder.owners[part])
+                break
+        return sorted(found)
+
+    def _parts(self, text: str) -> set[str]:
+        parts, hit = set(), self._finder.clean.search(text)
         while hit:
-            found.update(self._finder.owners[hit.group()])
+            parts.add(hit.group())
             hit = self._finder.clean.search(text, hit.start() + 1)
-        return found
+        return parts
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +96,7 @@ class _Finder:
 
     raw: re.Pattern[bytes]
     clean: re.Pattern[str]
-    owners: dict[str, tuple[str, ...]]
+    owners: dict[str, list[str]]
 
 
 #: Characters from the rarest to the most common, counted in real logs of training.
@@ -97,8 +112,11 @@ def _finder(words: frozenset[str]) -> _Finder:
     """One expression for all words. The engine is fast where few places of a log can begin a match, so
     the parts that are looked for begin with as few and as rare characters as possible."""
     parts = {word: _part(word) if word.isascii() else word for word in words}
-    shortest = {p for p in parts.values() if not any(p[:n] in set(parts.values()) for n in range(1, len(p)))}
-    owners = {s: tuple(sorted(w for w, p in parts.items() if p.startswith(s))) for s in shortest}
+    every = set(parts.values())
+    shortest = {p for p in every if not any(p[:n] in every for n in range(1, len(p)))}
+    owners: dict[str, list[str]] = {s: [] for s in shortest}
+    for word, part in parts.items():
+        owners[next(part[:n] for n in range(1, len(part) + 1) if part[:n] in shortest)].append(word)
     raw = {s.encode(name) for s in shortest for name in (("utf-8",) if s.isascii() else ("utf-8", "gb18030"))}
     never = r"(?!)"
     return _Finder(

@@ -6,7 +6,7 @@ import hashlib
 import json
 from collections.abc import Iterable
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from provision.artifacts.inspect import cache_key, inspect_cached
@@ -36,13 +36,8 @@ class Located:
 
 def known_facts(artifact: Artifact, session: Session, read_kept: bool = True) -> ArtifactFacts | None:
     """The facts of a locked wheel that cost no download: cached ones, or a glance at the file in the store."""
-    for limits in (EVERYTHING, GLANCE):
-        text = session.facts.get(cache_key(artifact.sha256, limits))
-        if text is not None:
-            try:
-                return ArtifactFacts.from_json(json.loads(text))
-            except ValueError:
-                continue
+    if (cached := _cached(artifact.sha256, (EVERYTHING, GLANCE), session)) is not None:
+        return cached
     kept = session.store.place(artifact) if read_kept else None
     return _local(Path(kept), artifact.sha256, session, GLANCE) if kept else None
 
@@ -58,7 +53,8 @@ def remote_facts(artifact: Artifact, lock: Lock, session: Session) -> ArtifactFa
 
 def facts_of_file(path: Path, session: Session, limits: Limits = EVERYTHING) -> ArtifactFacts:
     """The facts of a wheel on disk, all of it read. Raises ArtifactError."""
-    return _local(path, _sha256(path), session, limits)
+    sha256 = _sha256(path)
+    return _cached(sha256, (limits,), session) or _local(path, sha256, session, limits)
 
 
 def facts_of_located(one: Located, session: Session, limits: Limits = GLANCE) -> ArtifactFacts:
@@ -178,6 +174,18 @@ def named_index(text: str, requirement: str, session: Session) -> tuple[Index, .
         raise LockError(Finding("no-such-index", "error", f"No row knows an index named {text!r}."))
     name = text if "://" not in text else "named"
     return (Index(name=name, url=url, packages=(Requirement(requirement).name,)),)
+
+
+def _cached(sha256: str, depths: Iterable[Limits], session: Session) -> ArtifactFacts | None:
+    """What was read before, the deepest first; reading it again cost nothing."""
+    for limits in depths:
+        text = session.facts.get(cache_key(sha256, limits))
+        if text is not None:
+            try:
+                return replace(ArtifactFacts.from_json(json.loads(text)), bytes_read=0, requests=0)
+            except ValueError:
+                continue
+    return None
 
 
 def _local(path: Path, sha256: str, session: Session, limits: Limits) -> ArtifactFacts:

@@ -88,12 +88,19 @@ def gather(session: Session, question: Question) -> tuple[Case, Subject]:
         machine_findings=findings,
         variables=_told(reader.environ()),
         folder=str(session.folder),
-        beside=tuple(sorted(p.name for p in session.folder.iterdir())),
+        beside=tuple(_importable(session.folder)),
         demanded=_demanded(session, subject, lock),
         needs=tuple(_needs(session, subject, lock, machine)),
     )
     case = replace(case, **_state(session, subject))
     return (_with_environment(case, subject, reader), subject) if subject.prefix or subject.python else (case, subject)
+
+
+def _importable(folder: Path) -> Iterator[str]:
+    """Modules and packages in a folder; one without `__init__.py` hides nothing."""
+    for path in sorted(folder.iterdir()):
+        if path.suffix == ".py" or (path / "__init__.py").is_file():
+            yield path.name
 
 
 def _listed(session: Session, question: Question) -> Case:

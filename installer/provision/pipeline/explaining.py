@@ -69,19 +69,17 @@ def opened(name: str | None, folder: Path) -> Iterator[BinaryIO]:
 
 
 def page_of(code: str, lang: Lang) -> dict[str, Any] | None:
-    """What is known under a code of `explain`, `doctor` or `detect`; None if it is none."""
-    from provision.diagnosing.explain import symptom
-    from provision.diagnosing.saying import check_page
+    """What is known under a code of `explain` or `doctor`; None if it is none."""
+    from provision.diagnosing.pages import page
 
-    return symptom(code, lang) or check_page(code, lang)
+    return page(code, lang)
 
 
 def no_such_code(word: str) -> UsageError:
     """For a word that is neither a file nor a code."""
-    from provision.diagnosing.explain import codes
-    from provision.diagnosing.saying import check_codes
+    from provision.diagnosing.pages import all_codes
 
-    near = difflib.get_close_matches(word, (*codes(), *check_codes()), 3)
+    near = difflib.get_close_matches(word, all_codes(), 3)
     return UsageError(
         Finding(
             "no-such-log", "error", f"There is no file {word}, and no code of that name.",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import get_args
 
@@ -14,9 +14,9 @@ from provision.artifacts.library import EVERYTHING, GLANCE
 from provision.artifacts.reading import ptx_isa
 from provision.artifacts.truth import tag_findings
 from provision.model.artifact import ArtifactFacts, Coverage
-from provision.model.finding import Finding, UsageError
+from provision.model.finding import Finding, ProvisionError, UsageError
 from provision.model.machine import Device
-from provision.model.profile import Target
+from provision.model.profile import Index, Target
 from provision.pipeline.artifacts import (
     Listing,
     facts_of_file,
@@ -73,25 +73,32 @@ def learn(requirement: str, which: Which, targets: Sequence[str], session: Sessi
     _check(requirement)
     indexes = named_index(which.index, requirement, session)
     listed = listing(requirement, session, indexes)
-    read = [
-        _judged(
-            facts_of_located(found, session, EVERYTHING if which.whole else GLANCE),
-            found.index,
-            began,
-            session,
-        )
-        for target in targets or get_args(Target)
-        for python in listed.pythons(target)[:1]
-        if (began := time.monotonic())
-        for found in locate(listed.requirement, python, target, session, indexes)[:1]
-    ]
+    read: dict[str, Inspected] = {}
+    failed: list[Finding] = []
+    for target in targets or get_args(Target):
+        try:
+            read |= {one.facts.file: one for one in _of_target(listed, target, which, indexes, session)}
+        except ProvisionError as error:
+            failed += [replace(finding, severity="warning") for finding in error.findings]
     if not read:
-        raise UsageError(
-            Finding("no-such-wheel", "error", f"{listed.requirement} has no wheel for these targets.")
-        )
-    once = {one.facts.file: one for one in read}
-    text = draft_rows(listed.files, [one.facts for one in once.values()], verified_on=session.now()[:10])
-    return Learned(listed, tuple(once.values()), text)
+        raise UsageError(failed or _no_wheel(listed))
+    text = draft_rows(listed.files, [one.facts for one in read.values()], verified_on=session.now()[:10])
+    return Learned(listed, tuple(read.values()), text, tuple(failed))
+
+
+def _of_target(
+    listed: Listing, target: str, which: Which, indexes: tuple[Index, ...], session: Session
+) -> Iterator[Inspected]:
+    """The wheel of a release for one target and its newest Python, read; none where there is none."""
+    for python in listed.pythons(target)[:1]:
+        began = time.monotonic()
+        for found in locate(listed.requirement, python, target, session, indexes)[:1]:
+            facts = facts_of_located(found, session, EVERYTHING if which.whole else GLANCE)
+            yield _judged(facts, found.index, began, session)
+
+
+def _no_wheel(listed: Listing) -> Finding:
+    return Finding("no-such-wheel", "error", f"{listed.requirement} has no wheel for these targets.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,6 +108,8 @@ class Learned:
     listed: Listing
     wheels: tuple[Inspected, ...]
     text: str
+    #: Targets whose wheel could not be found or read.
+    findings: tuple[Finding, ...] = ()
 
     @property
     def known(self) -> tuple[str, ...]:
