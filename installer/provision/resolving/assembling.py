@@ -74,7 +74,9 @@ def _vendor(profile: Profile, combo: Sequence[Build]) -> Iterator[VendorFile]:
         name = canonicalize_name(file.package)
         if name not in named_there:
             where = f"{file.where} ({file.file})"
-            yield VendorFile(name=name, version=file.version, tags="", where=where, sha256=file.sha256 or None)
+            yield VendorFile(
+                name=name, version=file.version, tags="", where=where, sha256=file.sha256 or None
+            )
 
 
 def _vendor_index(profile: Profile, files: Sequence[VendorFile]) -> Iterator[Index]:
