@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from provision.model.lock import Artifact, CondaArtifact, Lock
     from provision.model.machine import Interpreter
     from provision.model.profile import Index
-from provision.model.state import Stat
+    from provision.model.state import Stat
 
 
 @dataclass(frozen=True, slots=True)
@@ -394,6 +394,9 @@ class Installer(Protocol):
     def contents(self, wheel: LocalFile) -> Contents:
         """What a wheel holds, by its own directory; nothing is unpacked. Raises ApplyError for what is no wheel."""
 
+    def places(self, environment: str, wheels: Sequence[LocalFile]) -> tuple[str, ...]:
+        """Everything that installing these wheels writes, relative to the environment; a metadata folder as a whole."""
+
     def wrong_sizes(self, environment: str, wheels: Sequence[LocalFile]) -> tuple[str, ...]:
         """Installed files that are absent or have another size than in the wheel."""
 
@@ -434,3 +437,13 @@ class Placer(Protocol):
 
     def digest(self, path: str) -> str | None:
         """SHA-256 of a file in hexadecimal; None if it is absent or unreadable."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FileFact:
+    """A file as it is on disk: size in bytes, SHA-256 of what it (or its link) holds; `link` is a symbolic link's text."""
+
+    size: int
+    sha256: str
+    link: str | None = None
+    dead: bool = False

@@ -20,7 +20,7 @@ from typing import Any, Literal
 from provision.documents.reading import hints, required, snake
 from provision.documents.writing import plain
 from provision.model.lock import Lock
-from provision.model.plan import Plan
+from provision.model.plan import Plan, SavedPlan
 from provision.model.profile import Environment, Framework, Hardware, Index, Profile, Smoke, kebab
 from provision.model.receipt import Receipt
 
@@ -190,6 +190,7 @@ def schemas() -> dict[str, Json]:
         "profile.schema.json": Maker(kebab, by_hand=True).document("profile", Profile),
         "lock.schema.json": Maker(kebab).document("lock", Lock),
         "plan.schema.json": Maker(snake).document("plan", Plan),
+        "saved-plan.schema.json": Maker(snake).document("saved-plan", SavedPlan),
         "receipt.schema.json": Maker(snake).document("receipt", Receipt),
     }
 

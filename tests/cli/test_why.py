@@ -165,3 +165,14 @@ def test_variants_answer_each_for_itself(tmp_path: Path, tiny: Here) -> None:
     assert tiny("why", "cpu.yaml", "--variant", "cpu", "--json").document["python"] == "3.13"
     document = tiny("why-not", "cpu.yaml", "tensorflow==2.21.0", "--offline", "--json").document
     assert [(a["variant"], a["fits"]) for a in document["answers"]] == [("cuda", False), ("cpu", True)]
+
+
+def test_for_the_machine_of_a_file(tiny: Here, tmp_path: Path) -> None:
+    """Where a profile names no target, it is that machine's."""
+    (tmp_path / "any.yaml").write_text("schema: 1\nname: any\npython: '3.10'\nframeworks: {tensorflow: '*'}\n")
+    for system in ("windows", "linux"):
+        (tmp_path / "there.yaml").write_text(f"os: {system}\narch: x86_64\n")
+        ran = tiny("why", "any.yaml", "--machine", "there.yaml", "--json")
+        assert ran.code == 0, ran.out
+        assert ran.document["target"] == f"{system}-x86_64"
+        assert tiny("why-not", "any.yaml", "python==3.13", "--machine", "there.yaml", "--offline").code in (0, 3)

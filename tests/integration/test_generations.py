@@ -128,3 +128,25 @@ def test_rollback_loads_nothing_heavy() -> None:
     code += "print(sorted(heavy & set(sys.modules)))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+def test_a_saved_plan_is_applied_exactly_or_not_at_all(index: LoopbackIndex, folder: Path) -> None:
+    index.wheel("alpha", "1.0")
+    index.wheel("alpha", "2.0")
+    path = profile(folder, "packages: ['alpha==1.0']\n")
+    shown = provision(folder, "plan", path.name, "--out", "the.plan", "--json")
+    assert shown.code == 0
+    assert shown.document["sizes"]["write"] > 0
+    assert not (folder / ".venv").exists()
+    ran = provision(folder, "apply", "the.plan", "--json")
+    assert (ran.code, ran.document["generation"]) == (0, 1), ran
+    assert version(folder) == "1.0"
+    again = provision(folder, "apply", "the.plan", "--json")
+    assert (again.code, again.codes) == (5, ["stale-plan"]), "the environment is another one now"
+
+    assert provision(folder, "plan", path.name, "--reinstall", "--out", "next.plan").code == 0
+    profile(folder, "packages: ['alpha==2.0']\n")
+    stale = provision(folder, "apply", "next.plan", "--json")
+    assert (stale.code, stale.codes) == (5, ["stale-plan"])
+    assert "team.yaml" in stale.document["findings"][0]["summary"]
+    assert os.readlink(folder / ".venv").endswith("/1")

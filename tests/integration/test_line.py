@@ -305,3 +305,27 @@ def test_version_help_and_completion(folder: Path) -> None:
     assert "apply" in provision(folder, "--help").out
     for shell in ("bash", "zsh", "fish"):
         assert "provision" in provision(folder, "completion", shell).out
+
+
+def test_a_team_adds_rows_of_its_own(tiny_tensorflow: LoopbackIndex, folder: Path) -> None:
+    rows = "{id: ours, packages: [protobuf], versions: '>=3', constraints: ['numpy<2'], why: our code, source: our tests,"
+    (folder / "facts").mkdir()
+    (folder / "facts" / "ours.yaml").write_text(f"verified-on: 2026-11-30\npatches:\n- {rows} evidence: artifact}}\n")
+    path = profile(folder, "packages: [numpy, protobuf]\nknowledge: facts\n")
+    ran = provision(folder, "lock", path.name)
+    assert ran.code == 0, ran.err
+    (lock,) = (folder / "locks" / "team").glob("*.lock.yaml")
+    document = yaml.safe_load(lock.read_text())
+    assert {p["name"]: p["version"] for p in document["packages"]}["numpy"] == "1.26.4"
+    assert [p["rule"] for p in document["patches"]] == ["ours"]
+    for outside in ("../facts", "/etc"):
+        profile(folder, f"packages: [numpy]\nknowledge: {outside}\n")
+        assert provision(folder, "lock", path.name, "--json").codes == ["bad-value"]
+
+
+def test_as_of_a_day(tiny_tensorflow: LoopbackIndex, folder: Path) -> None:
+    path = profile(folder, "packages: [numpy, protobuf]\nas-of: '2024-06-30'\n")
+    assert provision(folder, "lock", path.name).code == 0
+    (lock,) = (folder / "locks" / "team").glob("*.lock.yaml")
+    held = {p["name"]: p["version"] for p in yaml.safe_load(lock.read_text())["packages"]}
+    assert held == {"numpy": "1.26.4", "protobuf": "4.24.4"}

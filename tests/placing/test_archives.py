@@ -55,7 +55,9 @@ def lock(archive: Path, **more: Any) -> Lock:
 
 def supply(tmp_path: Path, **given: Path) -> HostSupply:
     config = IndexConfig()
-    return HostSupply(config, tmp_path / "cache", HostCatalog(config, tmp_path / "cache"), offline=True, given=given)
+    return HostSupply(
+        config, tmp_path / "cache", HostCatalog(config, tmp_path / "cache"), offline=True, given=given
+    )
 
 
 def test_a_file_of_the_user_is_taken_by_its_hash(tmp_path: Path, archive: Path) -> None:

@@ -15,7 +15,9 @@ from provision.resolving.libraries import not_below
 KNOWLEDGE = load_knowledge()
 
 
-def stack(target: str = "linux-x86_64", python: str = "3.10", version: str = "==2.10.1", **more: Any) -> Stack:
+def stack(
+    target: str = "linux-x86_64", python: str = "3.10", version: str = "==2.10.1", **more: Any
+) -> Stack:
     asked: dict[str, Any] = {
         "name": "team", "hardware": Hardware(vendor="nvidia"), "targets": (target,), "python": python,
         "frameworks": {"tensorflow": Framework(version=version)}, **more,
@@ -32,7 +34,9 @@ def test_linux_takes_nvidias_wheels() -> None:
     assert versions(found) == {"cuda": "11.8", "cudnn": "8.6.0.163"}
     assert "nvidia-cudnn-cu11==8.6.0.163" in found.requirements
     assert "nvidia-cuda-runtime-cu11==11.8.89" in found.requirements
-    assert all(one.packages and one.archive is None and one.reach == ("tensorflow",) for one in found.libraries)
+    assert all(
+        one.packages and one.archive is None and one.reach == ("tensorflow",) for one in found.libraries
+    )
     assert {c.axis: c.value for c in found.choices}["cudnn"] == "8.6.0.163"
 
 

@@ -37,7 +37,9 @@ smoke: {jobs: [imports]}
 pytestmark = [
     pytest.mark.skipif(sys.platform != "linux", reason="builds shared libraries for Linux"),
     pytest.mark.skipif(shutil.which("cc") is None, reason="needs a C compiler"),
-    pytest.mark.skipif(running_python() not in ("3.10", "3.11"), reason="TensorFlow 2.12 is for Python up to 3.11"),
+    pytest.mark.skipif(
+        running_python() not in ("3.10", "3.11"), reason="TensorFlow 2.12 is for Python up to 3.11"
+    ),
 ]
 
 
@@ -109,12 +111,20 @@ def test_placed_found_proven_and_seen_when_gone(
     assert os.readlink(link) == "../nvidia/cudnn/lib/libcudnn_ops_infer.so.8"
     assert link.resolve().is_file()
     assert provision(folder, "status").code == 0
+    sound = provision(folder, "verify", "--files", "--json")
+    assert (sound.code, sound.document["findings"]) == (0, [])
     link.unlink()
+    (packages(folder) / "nvidia" / "cudnn" / "lib" / "libcudnn.so.8").unlink()
+    (packages(folder) / "nvidia" / "cudnn" / "lib" / "libcudnn.so.8").write_bytes(b"another")
     assert provision(folder, "status").code == 1
+    broken = provision(folder, "verify", "--files", "--json")
+    assert (broken.code, sorted(broken.codes)) == (1, ["file-altered", "file-missing"])
 
 
 def _hook_waits_for_a_framework(folder: Path) -> None:
-    code = "import sys; print([n for n in ('ctypes', 'tensorflow', '_provision_libraries') if n in sys.modules])"
+    code = (
+        "import sys; print([n for n in ('ctypes', 'tensorflow', '_provision_libraries') if n in sys.modules])"
+    )
     python = folder / ".venv" / "bin" / "python"
     ran = subprocess.run([python, "-c", code], capture_output=True, text=True, check=True)
     assert ran.stdout.strip() == "['_provision_libraries']"
@@ -125,7 +135,9 @@ def _ours_win(folder: Path, libraries: dict[str, bytes]) -> None:
     other = folder / "other"
     other.mkdir()
     (other / "libcudnn.so.8").write_bytes(libraries["libcudnn.so.8"])
-    code = "import tensorflow; print([l.split()[-1] for l in open('/proc/self/maps') if 'libcudnn.so' in l][0])"
+    code = (
+        "import tensorflow; print([l.split()[-1] for l in open('/proc/self/maps') if 'libcudnn.so' in l][0])"
+    )
     ran = subprocess.run(
         [folder / ".venv" / "bin" / "python", "-c", code], env={**os.environ, "LD_LIBRARY_PATH": str(other)},
         capture_output=True, text=True, check=True,

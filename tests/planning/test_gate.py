@@ -67,23 +67,24 @@ def test_a_python_of_another_processor_is_no_interpreter(tmp_path: Path) -> None
 @pytest.mark.parametrize(
     ("free", "cache", "blocks"),
     [
-        (7_000, None, False),
-        (4_000, None, True),
-        (4_500, 900, True),
-        (4_500, 1_500, False),
+        (9_500, None, False),
+        (8_000, None, True),
+        (4_500, 4_900, True),
+        (4_500, 5_500, False),
         (3_000, 9_000, True),
     ],
 )
 def test_room_on_one_disk_or_two(tmp_path: Path, free: int, cache: int | None, blocks: bool) -> None:
-    """1 kB to fetch, 4 kB unpacked: together on one disk, or each on its own."""
+    """1 kB to fetch and 4 kB unpacked in the cache, 4 kB copied from it: together on one disk, or each on its own."""
     lock = replace(_lock("schema: 1\nname: x\npackages: [a]\n"), packages=(_file("a", 1_000),))
     made = gate.planned(lock, _HERE, tmp_path, free=free, cache_free=cache)
     assert [f.code for f in made.blockers] == (["disk-full"] if blocks else [])
 
 
-def test_what_is_in_the_cache_needs_no_room(tmp_path: Path) -> None:
+def test_what_is_in_the_cache_needs_no_room_there(tmp_path: Path) -> None:
     lock = replace(_lock("schema: 1\nname: x\npackages: [a]\n"), packages=(_file("a", 1_000),))
-    assert gate.planned(lock, _HERE, tmp_path, free=10, present=frozenset(["0" * 64])).blockers == ()
+    asked = {"free": 5_000, "cache_free": 10, "present": frozenset(["0" * 64])}
+    assert gate.planned(lock, _HERE, tmp_path, **asked).blockers == ()
 
 
 def _read(**facts: object) -> ArtifactFacts:

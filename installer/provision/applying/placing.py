@@ -37,7 +37,9 @@ class PlaceLibraries:
         gather(context)
         packages = site_packages(context.effects.files, context.folder)
         if packages is None:
-            raise ApplyError(Finding("no-site-packages", "error", f"{context.folder} has no site-packages folder."))
+            raise ApplyError(
+                Finding("no-site-packages", "error", f"{context.folder} has no site-packages folder.")
+            )
         _Placing(context, packages).run()
         names = ", ".join(f"{one.library} {one.version}" for one in context.lock.libraries)
         context.effects.reporter.stage("Placed", names)
@@ -131,7 +133,7 @@ class _Placing:
         for folder in library.reach:
             if self.files.stat(str(PurePath(self.packages, folder))) is None:
                 continue
-            for name, path in sorted(names.items()):
+            for name, path in sorted({**unversioned(names), **names}.items()):
                 place = posixpath.join(folder, name)
                 self._free(place)
                 target = posixpath.relpath(path, folder)
@@ -144,7 +146,9 @@ class _Placing:
             self._free(name)
             path = str(PurePath(self.packages, name))
             self.files.write(path, text)
-            self._note([PlacedFile(path=path, size=len(text.encode()), sha256=self.placer.digest(path) or "")])
+            self._note(
+                [PlacedFile(path=path, size=len(text.encode()), sha256=self.placer.digest(path) or "")]
+            )
 
     def _free(self, place: str) -> None:
         """Raises ApplyError where something stands already: two owners of one file end badly."""
@@ -157,6 +161,15 @@ class _Placing:
             row: dict[str, Any] = {"path": PurePath(one.path).relative_to(self.prefix).as_posix()}
             row |= {"link": one.link} if one.link else {"size": one.size, "sha256": one.sha256}
             self.rows.append(row)
+
+
+def unversioned(names: Mapping[str, str]) -> dict[str, str]:
+    """`libcupti.so` for `libcupti.so.11.8`: the name that a loader falls back to, which would else be found in a CUDA
+    of another version on the machine."""
+    plain = {
+        name.partition(".so.")[0] + ".so": path for name, path in sorted(names.items()) if ".so." in name
+    }
+    return {name: path for name, path in plain.items() if name not in names}
 
 
 def _told(library: Library) -> dict[str, Any]:

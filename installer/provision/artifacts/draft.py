@@ -109,8 +109,9 @@ def _base_row(facts: ArtifactFacts, files: Sequence[str], target: str, rows: Rea
 
 
 def _framework(facts: ArtifactFacts) -> str:
-    names = {*facts.top_level, *(_name(line) for line in facts.requires)}
-    return "torch" if names & {"torch", "torch_npu"} else "tensorflow"
+    """The framework, or what a plugin of one belongs to."""
+    names = {facts.name, *facts.top_level, *(_name(line) for line in facts.requires)}
+    return "torch" if any(re.match(r"torch\b|torch_", name) for name in names) else "tensorflow"
 
 
 def _runtime(facts: ArtifactFacts, rows: ReadingRows) -> str:

@@ -25,13 +25,33 @@ def json_option(function: F) -> F:
     )(function)
 
 
+def lang_option(function: F) -> F:
+    """`--lang`, else PROVISION_LANG, else the locale."""
+    return click.option(
+        "--lang", type=click.Choice(["en", "zh"]), default=default_lang, help="The language of the answer."
+    )(function)
+
+
+def default_lang() -> str:
+    """`zh` where PROVISION_LANG or the locale is Chinese; codes and JSON keys are the same in both."""
+    import os
+
+    for name in ("PROVISION_LANG", "LC_ALL", "LC_MESSAGES", "LANG"):
+        if value := os.environ.get(name, ""):
+            return "zh" if value.lower().startswith("zh") else "en"
+    return "en"
+
+
 def quiet_option(function: F) -> F:
     return click.option("-q", "--quiet", is_flag=True, help="Say only what went wrong.")(function)
 
 
 def world_options(function: F) -> F:
     """Options about where facts and files come from."""
-    function = click.option("--offline", is_flag=True, help="Use caches only, no network.")(function)
+    return machine_option(click.option("--offline", is_flag=True, help="Use caches only, no network.")(function))
+
+
+def machine_option(function: F) -> F:
     return click.option(
         "--machine", "machine_file", type=click.Path(exists=True, dir_okay=False, path_type=Path), metavar="FILE",
         help="Take the machine from a file made by `detect --save`, not from here.",
@@ -72,6 +92,14 @@ def environment_option(function: F) -> F:
 
 def variant_option(function: F) -> F:
     return click.option("--variant", metavar="NAME", help="This variant of the profile.")(function)
+
+
+def target_option(name: str, text: str, multiple: bool = False) -> Callable[[F], F]:
+    from typing import get_args
+
+    from provision.model.profile import Target
+
+    return click.option("--target", name, multiple=multiple, type=click.Choice(get_args(Target)), help=text)
 
 
 def device_option(function: F) -> F:

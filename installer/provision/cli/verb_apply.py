@@ -35,6 +35,10 @@ if TYPE_CHECKING:
 @click.option("--locked", is_flag=True, help="Do not make or change a lock; fail if it is missing or stale.")
 @click.option("--dry-run", is_flag=True, help="The same as `provision plan`.")
 @click.option("-y", "--yes", is_flag=True, help="Do not ask before an existing environment is changed.")
+@click.option(
+    "--in-place", is_flag=True,
+    help="Change an environment that somebody else made where it stands; what is removed is kept until all is proven.",
+)
 @click.option("--reinstall", is_flag=True, help="Build a new generation even if nothing has changed.")
 @gate_options
 @library_options
@@ -54,7 +58,7 @@ def command(
 
         kept = {k: v for k, v in chosen.items() if k not in ("yes", "libraries", "accept_licence")}
         result: int = ctx.invoke(
-            plan_command, profile=profile, as_json=as_json, quiet=quiet, exit_code=False, **kept
+            plan_command, profile=profile, as_json=as_json, quiet=quiet, exit_code=False, out=None, **kept
         )
         return result
     if not any(chosen[name] for name in _LONG_WAY) and _quick(profile, chosen, as_json, quiet):
@@ -63,17 +67,20 @@ def command(
 
 
 #: With one of these the quick answer does not hold.
-_LONG_WAY = ("reinstall", "python", "variant", "machine_file", "for_machine")
+_LONG_WAY = ("in_place", "reinstall", "python", "variant", "machine_file", "for_machine")
 
 
 def _quick(profile: str, chosen: dict[str, Any], as_json: bool, quiet: bool) -> bool:
     """Answer at once if nothing is to be done."""
     from provision.pipeline.profiles import locate
     from provision.pipeline.quick import unchanged
+    from provision.pipeline.saved import is_saved_plan
     from provision.world.files import HostFiles
 
     folder = Path.cwd()
     path, _ = locate(profile, folder)
+    if is_saved_plan(path):
+        return False
     found = unchanged(HostFiles(), folder, path, chosen["environment"], chosen["device"])
     if found is None:
         return False
@@ -110,7 +117,7 @@ def _apply(profile: str, chosen: dict[str, Any], as_json: bool, quiet: bool) -> 
     options = Options(
         environment=chosen["environment"], device=chosen["device"], python=chosen["python"],
         variant=chosen["variant"], locked=chosen["locked"], yes=chosen["yes"], reinstall=chosen["reinstall"],
-        force=chosen["force"], for_machine=chosen["for_machine"],
+        force=chosen["force"], for_machine=chosen["for_machine"], in_place=chosen["in_place"],
         accept_licence=chosen["accept_licence"],
     )  # fmt: skip
     try:

@@ -3,14 +3,10 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
-from provision.cli.common import json_option
-
-if TYPE_CHECKING:
-    from provision.model.machine import Machine
+from provision.cli.common import json_option, set_option
 
 
 @click.command(
@@ -20,53 +16,36 @@ if TYPE_CHECKING:
     "--save",
     type=click.Path(dir_okay=False, path_type=Path),
     metavar="FILE",
-    help="Write the facts to a file for --machine.",
+    help="Write the facts to a file for --machine and --for-machine.",
 )
+@click.option(
+    "--machine",
+    "machine_file",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="Show the machine of a file instead of this one.",
+)
+@set_option
 @json_option
-def command(as_json: bool, save: Path | None) -> int:
+def command(as_json: bool, save: Path | None, machine_file: Path | None, overrides: dict[str, str]) -> int:
     """Show what provision knows of this computer and where each fact was read."""
-    from provision.cli.rendering import print_findings, print_json
-    from provision.documents import dump_yaml, to_json
     from provision.pipeline.session import Session
 
-    machine, findings = Session().detected
+    machine, findings = Session(machine_file=machine_file, overrides=overrides).detected
     if save is not None:
+        from provision.documents import dump_yaml
+
         save.write_text(dump_yaml(machine), encoding="utf-8", newline="\n")
     if as_json:
-        print_json(
-            {**to_json(machine), "target": machine.target, "findings": [f.to_json() for f in findings]}
-        )
+        from provision.cli.rendering import print_json
+        from provision.documents import to_json
+
+        facts = to_json(machine)
+        print_json({**facts, "target": machine.target, "findings": [f.to_json() for f in findings]})
         return 0
-    _show(machine)
+    from provision.cli.machine_screen import show_machine
+    from provision.cli.rendering import print_findings
+
+    show_machine(machine)
     print_findings(findings)
     return 0
-
-
-def _show(machine: Machine) -> None:
-    from provision.cli.rendering import say, size, table
-
-    rows = [
-        (
-            "system",
-            f"{machine.os_version or machine.os} ({machine.target})",
-            machine.evidence.get("os_version", ""),
-        ),
-        ("libc", machine.libc, machine.evidence.get("libc", "")),
-        ("cpu", machine.cpu, machine.evidence.get("cpu", "")),
-        (
-            "cpu flags",
-            ", ".join(f for f in ("avx", "avx2", "avx512f", "fma") if f in machine.cpu_flags),
-            machine.evidence.get("cpu_flags", ""),
-        ),
-        ("memory", size(machine.memory), machine.evidence.get("memory", "")),
-        *(
-            (f"driver {vendor}", version, machine.evidence.get(f"drivers.{vendor}", ""))
-            for vendor, version in machine.drivers.items()
-        ),
-        *(("accelerator", f"{d.vendor} {d.name} {d.capability}".strip(), d.source) for d in machine.devices),
-        *(("python", f"{p.version}  {p.path}", p.source) for p in machine.pythons),
-    ]
-    if not machine.devices:
-        rows.append(("accelerator", "none seen", ""))
-    for line in table([r for r in rows if r[1]]):
-        say(line)

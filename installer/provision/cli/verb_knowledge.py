@@ -11,12 +11,14 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from provision.cli.common import json_option
+from provision.cli.knowledge_learn import learn
 from provision.model.finding import Finding, Remedy, UsageError
 
 if TYPE_CHECKING:
     from provision.knowledge import Knowledge, Row
 
-#: Kind -> the fields that say in one line what a row says; the first text among them is enough.
+_OF_EVERY_ROW = ("id", "source", "evidence", "verified_on", "origin", "note")
+#: Kind -> the fields that say in one line what a row says; of a kind that is not here, all of its own.
 _HEADS: dict[str, tuple[str, ...]] = {
     "patch": ("packages", "versions", "constraints", "overrides", "add_requirements"),
     "name": ("name", "versions", "what_is_so"),
@@ -44,7 +46,7 @@ def _knowledge() -> Knowledge:
     return Session().knowledge
 
 
-@click.group("knowledge", short_help="List, show and search the facts that decisions rest on.")
+@click.group("knowledge", short_help="List, show, search and learn the facts that decisions rest on.")
 def command() -> None:
     """The facts that decisions rest on, each with its source, its evidence and the day it was verified.
 
@@ -52,6 +54,7 @@ def command() -> None:
         provision knowledge list patch
         provision knowledge show tf28x-211-numpy
         provision knowledge search "numpy tensorflow"
+        provision knowledge learn torch==2.15.0
     """
 
 
@@ -116,6 +119,9 @@ def search(words: tuple[str, ...], as_json: bool) -> int:
     return 0
 
 
+command.add_command(learn)
+
+
 def _unknown(code: str, summary: str, word: str, known: Iterable[str]) -> Finding:
     near = difflib.get_close_matches(word, list(known), 3, 0.5)
     ways = tuple(Remedy(f"Did you mean {name}?") for name in near)
@@ -146,7 +152,8 @@ def headline(row: Row) -> str:
     """What a row says, in one line."""
     from provision.knowledge import kind_of
 
-    values = [getattr(row, name) for name in _HEADS[kind_of(row)]]
+    own = tuple(f.name for f in dataclasses.fields(row) if f.name not in _OF_EVERY_ROW)
+    values = [getattr(row, name) for name in _HEADS.get(kind_of(row), own)]
     text = "   ".join(filter(None, map(told, values)))
     return text if len(text) <= _HEAD else f"{text[: _HEAD - 4]} ..."
 

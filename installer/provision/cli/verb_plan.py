@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import click
@@ -27,14 +28,24 @@ from provision.cli.common import (
 )
 @click.option("--variant", metavar="NAME", help="Take this variant of the profile, not the first that fits.")
 @click.option("--locked", is_flag=True, help="Do not make or change a lock; fail if it is missing or stale.")
+@click.option(
+    "--in-place", is_flag=True,
+    help="Change an environment that somebody else made where it stands; what is removed is kept until all is proven.",
+)
 @click.option("--reinstall", is_flag=True, help="Plan a new generation even if nothing has changed.")
+@click.option(
+    "--out", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE",
+    help="Keep the plan: `provision apply FILE` carries out exactly this, or says that it is stale.",
+)
 @click.option("--exit-code", is_flag=True, help="Exit 2 if there is something to do.")
 @gate_options
 @set_option
 @world_options
 @json_option
 @quiet_option
-def command(profile: str, as_json: bool, quiet: bool, exit_code: bool, **chosen: Any) -> int:
+def command(
+    profile: str, as_json: bool, quiet: bool, exit_code: bool, out: Path | None, **chosen: Any
+) -> int:
     """Show what `apply` would do for PROFILE, or what blocks it (exit 5). The environment is not touched.
 
     A missing lock is made, as apply would.
@@ -50,7 +61,14 @@ def command(profile: str, as_json: bool, quiet: bool, exit_code: bool, **chosen:
         machine_file=chosen.pop("machine_file"),
         overrides=chosen.pop("overrides", None),
     )
-    prepared = prepare(profile, session, Options(**chosen))
+    options = Options(**chosen, partial=True)
+    if out is not None and options.in_place:
+        raise click.UsageError("--out keeps plans for generations only, not for --in-place.")
+    prepared = prepare(profile, session, options)
+    if out is not None and not prepared.plan.blockers:
+        from provision.pipeline.saved import save
+
+        save(prepared, options, out)
     if as_json:
         from provision.documents import to_json
 

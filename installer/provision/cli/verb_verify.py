@@ -20,12 +20,22 @@ from provision.cli.common import (
 @profile_argument(required=False)
 @environment_option
 @device_option
+@click.option(
+    "--level", type=click.Choice(["quick", "train", "full"]),
+    help="Prove this instead of the profile's level: quick imports and multiplies, train trains, full does all else too.",
+)  # fmt: skip
+@click.option("--files", "only_files", is_flag=True, help="Hold every file against what was installed; run no job.")
 @json_option
 @quiet_option
 def command(
-    profile: str | None, as_json: bool, quiet: bool, machine_file: Path | None = None, **chosen: Any
+    profile: str | None, as_json: bool, quiet: bool, only_files: bool, machine_file: Path | None = None, **chosen: Any
 ) -> int:
-    """Run the smoke jobs of the environment that PROFILE (or the only one of this folder) names; exit 1 if one fails."""
+    """Run the smoke jobs of the environment that PROFILE (or the only one of this folder) names; exit 1 if one fails.
+
+    With --files every file is held against the packages' own records, the lock and the placed libraries instead.
+    """
+    if only_files:
+        return _files(profile, chosen["environment"], as_json, quiet)
     from provision.cli.common import make_session
     from provision.cli.rendering import print_findings, print_json, say
     from provision.pipeline.environments import Options, run_verify
@@ -42,3 +52,31 @@ def command(
         if not quiet:
             say(f"Verdict: {receipt.verdict}. {receipt.proves}")
     return 0 if receipt.verdict == "passed" else 1
+
+
+def _files(profile: str | None, environment: str | None, as_json: bool, quiet: bool) -> int:
+    from provision.cli.common import make_session
+    from provision.cli.rendering import print_findings, print_json, say
+    from provision.pipeline.filechecks import run_file_check
+    from provision.verifying.files import verdict
+
+    session = make_session(quiet=quiet, as_json=as_json)
+    try:
+        found = run_file_check(profile, session, environment)
+    finally:
+        session.reporter.close()  # type: ignore[attr-defined]
+    sound = verdict(found.findings)
+    if as_json:
+        print_json(
+            {
+                "verdict": "passed" if sound else "failed", "environment": found.environment,
+                "generation": found.generation, "packages": found.packages, "files": found.files, "bytes": found.size,
+                "findings": [f.to_json() for f in found.findings],
+            }
+        )  # fmt: skip
+    else:
+        print_findings(found.findings)
+        if not quiet:
+            what = f"{found.files:,} files of {found.packages} packages, {found.size / 1e9:,.2f} GB"
+            say(f"{'Verdict: passed' if sound else 'Verdict: failed'}. {what}, against records, lock and manifest.")
+    return 0 if sound else 1

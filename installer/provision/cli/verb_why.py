@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from provision.cli.common import json_option, profile_argument, variant_option
+from provision.cli.common import json_option, machine_option, profile_argument, variant_option
 from provision.model.finding import Finding, UsageError
 
 if TYPE_CHECKING:
@@ -26,10 +27,11 @@ _SHOWN = 160
 @click.option("--target", default="", metavar="TARGET", help="For this target (windows-x86_64).")
 @click.option("--python", default="", metavar="VERSION", help="For this Python (3.10).")
 @variant_option
+@machine_option
 @json_option
 def command(
-    profile: str, axis: str | None, target: str, python: str, variant: str | None, as_json: bool
-) -> int:
+    profile: str, axis: str | None, target: str, python: str, variant: str | None, machine_file: Path | None, as_json: bool
+) -> int:  # fmt: skip
     """Say why the stack of PROFILE is what it is: each choice with how well it is supported, by which fact, from
     which source; what the knowledge base adds; and what was rejected, by which rule.
 
@@ -46,7 +48,7 @@ def command(
     from provision.pipeline.session import Session
     from provision.resolving import grouped
 
-    session = Session()
+    session = Session(machine_file=machine_file)
     found = why(variants_of(read(profile, session.folder), variant)[0], session, target, python)
     groups = grouped(found.explanation.rejected, axis or "")
     if axis and not groups and not _known(axis, found):

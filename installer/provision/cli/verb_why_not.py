@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from provision.cli.common import json_option, profile_argument, variant_option
+from provision.cli.common import json_option, machine_option, profile_argument, variant_option
 from provision.model.finding import Finding, UnsatisfiableError
 
 if TYPE_CHECKING:
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 @click.argument("requirement")
 @click.option("--target", "targets", multiple=True, metavar="TARGET", help="Only for this target.")
 @variant_option
+@machine_option
 @click.option("--offline", is_flag=True, help="Ask knowledge only, not the index.")
 @json_option
 def command(
@@ -26,6 +28,7 @@ def command(
     requirement: str,
     targets: tuple[str, ...],
     variant: str | None,
+    machine_file: Path | None,
     offline: bool,
     as_json: bool,
 ) -> int:
@@ -43,7 +46,7 @@ def command(
     from provision.pipeline.profiles import read, variants_of
     from provision.pipeline.reasons import why_not
 
-    session = make_session(quiet=True, as_json=as_json, offline=offline)
+    session = make_session(quiet=True, as_json=as_json, offline=offline, machine_file=machine_file)
     sources = variants_of(read(profile, session.folder), variant)
     fits = tuple(fit for source in sources for fit in why_not(source, session, requirement, targets))
     if as_json:

@@ -26,7 +26,7 @@ from provision.model.machine import Machine
 Verdict = Literal["fault", "unknown", "harmless", "nothing"]
 
 #: After so many matches, and so many lines that only looked alike, a pattern is no longer looked for.
-ENOUGH, TRIES = 200, 20_000
+ENOUGH, TRIES = 200, 5_000
 _LINES, _VALUES, _SUSPECTS, _WAYS, _WIDTH = 3, 6, 6, 4, 300
 
 
@@ -110,8 +110,7 @@ class _Matcher:
         self.regex: str | re.Pattern[str] = pattern.regex
 
     def search(self, text: str) -> re.Match[str] | None:
-        if not any(a in text for a in self.anchors):
-            return None
+        """Look at a line that holds one of the anchors."""
         if isinstance(self.regex, str):
             self.regex = re.compile(self.regex)
         match = self.regex.search(text)
@@ -176,9 +175,7 @@ class _Notes:
             self.last = [*self.last[-_SUSPECTS + 1 :], (weight, line)]
 
     def _retire(self, matcher: _Matcher) -> None:
-        for anchor in matcher.anchors:
-            if all(m.spent for m in self._by_anchor[anchor]):
-                self.words.retire(anchor)
+        self.words.retire(a for a in matcher.anchors if all(m.spent for m in self._by_anchor[a]))
 
     def explain(self, facts: Mapping[str, str] | Machine | None, lang: Lang) -> Explanation:
         given = facts_of(facts) if isinstance(facts, Machine) else dict(facts or {})
@@ -296,21 +293,25 @@ class _Judge:
             ),
             summary=fill(row.meaning.say(self.lang), facts),
             detail="" if follows else self._detail(decided, possible, facts),
-            evidence=(*map(self._evidence, self.hits[code].lines), *self._used(decided, facts)),
+            evidence=(*map(self._evidence, self.hits[code].lines), *self._used(code, decided, facts)),
             remedies=tuple(ways),
         )
 
     def _detail(self, decided: Cause | None, possible: list[Cause], facts: Facts) -> str:
         if decided:
             return fill(decided.text.say(self.lang), facts)
-        if not possible:
-            return ""
-        told = [t for t in (fill(c.text.say(self.lang), facts) for c in possible) if UNKNOWN not in t]
-        texts = [f"({i}) {t}" for i, t in enumerate(told, 1)] if len(told) > 1 else told
+        told = [fill(c.text.say(self.lang), facts) for c in self._sayable(possible, facts)]
         asked = dict.fromkeys(self._name(n) for c in possible for n in unknown(c.when, facts))
-        tell = [self._phrase("tell-apart", facts=self._phrase("comma").join(asked))] if asked else []
-        opening = [self._phrase("causes")] if len(told) > 1 else []
-        return "\n".join([*opening, *texts, *tell])
+        several = len(told) > 1
+        lines = [self._phrase("causes"), *(f"({i}) {t}" for i, t in enumerate(told, 1))] if several else told
+        tell = "tell-apart" if several else "tell-more"
+        return "\n".join(
+            [*lines, *([self._phrase(tell, facts=self._phrase("comma").join(asked))] if asked else [])]
+        )
+
+    def _sayable(self, causes: list[Cause], facts: Facts) -> list[Cause]:
+        """The causes that can be said with the facts at hand."""
+        return [c for c in causes if UNKNOWN not in fill(c.text.say(self.lang), facts)]
 
     def _name(self, fact: str) -> str:
         """A fact's name for people: its own phrase, that of its kind, or the name itself."""
@@ -319,10 +320,10 @@ class _Judge:
                 return self._phrase(key, name=fact.partition(".")[2])
         return fact
 
-    def _used(self, decided: Cause | None, facts: Facts) -> Iterator[Evidence]:
-        """The facts that decided."""
+    def _used(self, code: str, decided: Cause | None, facts: Facts) -> Iterator[Evidence]:
+        """The facts that decided and that do not stand in the lines themselves."""
         for name in decided.when if decided else ():
-            if not name.startswith("seen.") and name in facts:
+            if name in facts and name not in self.hits[code].values and not name.startswith("seen."):
                 yield Evidence(self._name(name), facts[name])
 
     def _ways(
@@ -331,7 +332,8 @@ class _Judge:
         if decided and decided.ways:
             ways: Iterable[Way] = decided.ways
         else:
-            ways = (*row.ways, *(w for c in (() if decided else possible) for w in c.ways))
+            others = () if decided else self._sayable(possible, facts)
+            ways = (*row.ways, *(w for c in others for w in c.ways))
         for way in list(dict.fromkeys(ways))[:_WAYS]:
             text, run = fill(way.text.say(self.lang), facts), fill(way.run, facts)
             if UNKNOWN not in text:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import codecs
 import functools
 import re
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, BinaryIO
@@ -16,6 +16,8 @@ from typing import Any, BinaryIO
 BLOCK = 1 << 20
 #: Bytes of one line that are kept: what stands before and after the place of interest.
 BEFORE, AFTER = 2000, 6000
+#: After so many lines that hold only a part of a word, the word is no longer looked for.
+IN_VAIN = 5000
 
 # Colours and cursor moves, as bytes and as JSON or caret notation spell them (notebooks, CI logs).
 _ANSI = re.compile(
@@ -35,20 +37,23 @@ class Line:
 
 
 class Words:
-    """The literals that make a line interesting. A word that has been seen often enough can be retired, so
-    that a log that repeats one error a million times stays cheap. At the end of a log, where the error is
-    that ended the program, the retired ones come back."""
+    """The literals that make a line interesting; a line feed in front stands for a line's beginning.
+
+    A word that has been seen often enough can be retired, so that a log that repeats one error a million
+    times stays cheap. At the end of a log, where the error is that ended the program, they come back."""
 
     def __init__(self, words: Iterable[str]) -> None:
         self._words = frozenset(w for w in words if w)
         self._retired: frozenset[str] = frozenset()
         self._finder = _finder(self._words)
+        self._in_vain: Counter[str] = Counter()
         self.revived = False
 
-    def retire(self, word: str) -> None:
-        if word in self._words and not self.revived:
-            self._words -= {word}
-            self._retired |= {word}
+    def retire(self, words: Iterable[str]) -> None:
+        gone = self._words.intersection(words)
+        if gone and not self.revived:
+            self._words -= gone
+            self._retired |= gone
             self._finder = _finder(self._words)
 
     def revive(self) -> bool:
@@ -62,14 +67,27 @@ class Words:
         hit = self._finder.raw.search(block, at)
         return hit.start() if hit else -1
 
-    def within(self, text: str) -> set[str]:
-        """The words that the text may hold: all that it holds are among them."""
+    def within(self, text: str) -> list[str]:
+        """The words that a line holds, sorted. Those whose part is met again and again without the rest of
+        the word are retired."""
+        text = "\n" + text
         found: set[str] = set()
-        hit = self._finder.clean.search(text)
+        for part in self._parts(text):
+            words = [w for w in self._finder.owners[part] if w in text]
+            found.update(words)
+            self._in_vain[part] += not words
+            if self._in_vain[part] > IN_VAIN:
+                self._in_vain[part] = 0
+                self.retire(self._finder.owners[part])
+                break
+        return sorted(found)
+
+    def _parts(self, text: str) -> set[str]:
+        parts, hit = set(), self._finder.clean.search(text)
         while hit:
-            found.update(self._finder.owners[hit.group()])
+            parts.add(hit.group())
             hit = self._finder.clean.search(text, hit.start() + 1)
-        return found
+        return parts
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,24 +96,27 @@ class _Finder:
 
     raw: re.Pattern[bytes]
     clean: re.Pattern[str]
-    owners: dict[str, tuple[str, ...]]
+    owners: dict[str, list[str]]
 
 
 #: Characters from the rarest to the most common, counted in real logs of training.
-_COMMON = "QZJ%~^\\+&!<Y#@*{}HKBq\";>MVO`XSGjLzkDWREFCUP',)(xIA[TN]987vw4gb5y6h-3fmp2/1_ud:0=.nlcisatroe "
+_COMMON = "QZJ%~^\\+&!<Y#@*{}HKBq\";>MVO`XSGjLzkDWREFCUP',)(xIA[TN]987vw4gb5\ny6h-3fmp2/1_ud:0=.nlcisatroe "
+#: Characters of which nearly every word has one, and with which together few places of a log begin.
+_STARTS = "|\\KB`ECF'INT(8wv5gby-\nfmp"
 #: A part of a word that is looked for has at least this many characters, if the word has.
-_LEAST, _MOST = 7, 16
+_LEAST, _MOST = 6, 16
 
 
 @functools.lru_cache(maxsize=8)
 def _finder(words: frozenset[str]) -> _Finder:
     """One expression for all words. The engine is fast where few places of a log can begin a match, so
     the parts that are looked for begin with as few and as rare characters as possible."""
-    plain = sorted(w for w in words if w.isascii())
-    starts = _starts(plain)
-    parts = {word: _part(word, starts) if word.isascii() else word for word in words}
-    shortest = {p for p in parts.values() if not any(p[:n] in set(parts.values()) for n in range(1, len(p)))}
-    owners = {s: tuple(sorted(w for w, p in parts.items() if p.startswith(s))) for s in shortest}
+    parts = {word: _part(word) if word.isascii() else word for word in words}
+    every = set(parts.values())
+    shortest = {p for p in every if not any(p[:n] in every for n in range(1, len(p)))}
+    owners: dict[str, list[str]] = {s: [] for s in shortest}
+    for word, part in parts.items():
+        owners[next(part[:n] for n in range(1, len(part) + 1) if part[:n] in shortest)].append(word)
     raw = {s.encode(name) for s in shortest for name in (("utf-8",) if s.isascii() else ("utf-8", "gb18030"))}
     never = r"(?!)"
     return _Finder(
@@ -105,33 +126,16 @@ def _finder(words: frozenset[str]) -> _Finder:
     )
 
 
-def _starts(words: list[str]) -> set[str]:
-    """Characters of which each word has one, chosen greedily: many words for little weight."""
-    left, chosen = words, set[str]()
-    while left:
-        usable = [set(_openings(w)) for w in left]
-        best = max(sorted(set().union(*usable)), key=lambda c: sum(c in u for u in usable) / _weight(c))
-        chosen.add(best)
-        left = [w for w, u in zip(left, usable, strict=True) if best not in u]
-    for char in sorted(chosen, key=_weight, reverse=True):
-        if all(set(_openings(w)) & (chosen - {char}) for w in words):
-            chosen.discard(char)
-    return chosen
+def _part(word: str) -> str:
+    """The part of a word to look for: from a character on with which few places of a log begin, else from
+    the rarest one; not too near to the word's end."""
+    openings = word[: max(1, len(word) - _LEAST + 1)]
 
+    def cost(at: int) -> tuple[bool, int, int]:
+        return word[at] not in _STARTS, max(0, 10 - len(word) + at), _COMMON.find(word[at])
 
-def _openings(word: str) -> str:
-    return word[: max(1, len(word) - _LEAST + 1)]
-
-
-def _part(word: str, starts: set[str]) -> str:
-    """The part of a word to look for: ten characters if it can be had, then the rarest beginning."""
-    usable = [i for i, c in enumerate(_openings(word)) if c in starts]
-    at = min(usable, key=lambda i: (max(0, 10 - len(word) + i), _weight(word[i])))
+    at = min(range(len(openings)), key=cost)
     return word[at : at + _MOST]
-
-
-def _weight(char: str) -> float:
-    return (_COMMON.find(char) + 12.0) ** 3
 
 
 def _alternation(words: Iterable[str]) -> str:
@@ -183,6 +187,7 @@ def _scan(block: bytes, number: int, words: Words) -> Iterator[Line]:
 
 def _bounds(block: bytes, at: int, floor: int) -> tuple[int, int]:
     """Where the line around `at` starts and ends; a huge line is cut to a window."""
+    at += block[at : at + 1] == b"\n"
     floor = max(floor, at - BEFORE)
     start = max(floor, block.rfind(b"\n", floor, at) + 1, block.rfind(b"\r", floor, at) + 1)
     ceiling = at + AFTER
@@ -191,17 +196,18 @@ def _bounds(block: bytes, at: int, floor: int) -> tuple[int, int]:
 
 
 def _blocks(stream: BinaryIO) -> Iterator[tuple[bytes, int]]:
-    """Blocks of whole lines without colours and junk, each with the number of its first line."""
+    """Blocks of whole lines without colours and junk, each with a line feed in front, and the number of the
+    line before it."""
     rest, number = b"", 1
     for raw in _utf8(stream):
         block = rest + raw
         cut = _cut(block)
         rest, block = block[cut:], block[:cut]
         if block:
-            yield _strip(block), number
+            yield b"\n" + _strip(block), number - 1
             number += block.count(b"\n")
     if rest:
-        yield _strip(rest), number
+        yield b"\n" + _strip(rest), number - 1
 
 
 def _cut(block: bytes) -> int:

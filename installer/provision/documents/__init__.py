@@ -15,13 +15,13 @@ from provision.documents.writing import canonical, dump_json, dump_yaml, to_json
 from provision.model.finding import LockError, ProvisionError, UsageError
 from provision.model.lock import Lock
 from provision.model.machine import Machine
-from provision.model.plan import Plan
+from provision.model.plan import Plan, SavedPlan
 from provision.model.profile import kebab
 from provision.model.receipt import Receipt
 
 __all__ = [
     "canonical", "dump_json", "dump_yaml", "read_json", "read_lock", "read_machine", "read_plan",
-    "read_receipt", "read_yaml", "to_json",
+    "read_receipt", "read_saved_plan", "read_yaml", "to_json",
 ]  # fmt: skip
 
 T = TypeVar("T")
@@ -57,6 +57,11 @@ def read_lock(text: str | bytes, origin: str) -> Lock:
 def read_plan(text: str | bytes, origin: str) -> Plan:
     """A saved plan (`plan --json`). Raises UsageError."""
     return read_json(text, origin, Plan)
+
+
+def read_saved_plan(text: str | bytes, origin: str) -> SavedPlan:
+    """A plan that `plan --out` wrote. Raises UsageError."""
+    return read_json(text, origin, SavedPlan)
 
 
 def read_receipt(text: str | bytes, origin: str) -> Receipt:

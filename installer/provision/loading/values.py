@@ -12,8 +12,17 @@ from packaging.specifiers import InvalidSpecifier, SpecifierSet
 from packaging.version import InvalidVersion, Version
 
 from provision.documents.reading import BadValueError, Checks
-from provision.model.lock import PYPI
-from provision.model.profile import Environment, Framework, Hardware, Index, Profile, Smoke
+from provision.model.lock import PYPI, VENDOR
+from provision.model.profile import (
+    Environment,
+    Framework,
+    Hardware,
+    Index,
+    Profile,
+    Smoke,
+    VendorFile,
+    VendorWheels,
+)
 
 
 def _specifiers(text: str) -> SpecifierSet:
@@ -93,7 +102,27 @@ def index_name(text: str) -> str:
         raise BadValueError(
             f"'{PYPI}' is the default index of each machine", "map it in pip.conf; name only others here"
         )
+    if text == VENDOR:
+        raise BadValueError(f"'{VENDOR}' is the folder of files under 'wheels'", "choose another name")
     return slug(text)
+
+
+def exact_version(text: str) -> str:
+    if not _is_version(text):
+        raise BadValueError(f"'{text}' is no version", 'write it as the file name has it, like "1.22.0+torch2.4.0"')
+    return str(Version(text))
+
+
+def wheel_tags(text: str) -> str:
+    if not re.fullmatch(r"[A-Za-z0-9_.]+-[A-Za-z0-9_.]+-[A-Za-z0-9_.]+", text):
+        raise BadValueError(f"'{text}' are no tags of a wheel", "write them like cp310-cp310-linux_x86_64")
+    return text
+
+
+def sha256(text: str) -> str:
+    if not re.fullmatch(r"[0-9a-fA-F]{64}", text):
+        raise BadValueError(f"'{text}' is no SHA-256", "64 digits and letters a-f")
+    return text.lower()
 
 
 def index_url(text: str) -> str:
@@ -192,6 +221,16 @@ def environment_path(text: str) -> str:
     return text
 
 
+def inner_folder(text: str) -> str:
+    """A folder below the profile's own: a profile reads nothing else of the machine it comes to."""
+    parts = re.split(r"[\\/]", single_line(text))
+    if text[:1] in "/\\~" or ".." in parts or re.match(r"[A-Za-z]:", text):
+        raise BadValueError(
+            f"'{text}' is not below the profile's folder", "name a folder beside the profile: knowledge"
+        )
+    return text
+
+
 def day(text: str) -> str:
     try:
         return datetime.date.fromisoformat(text).isoformat()
@@ -215,6 +254,7 @@ CHECKS: Checks = {
     (Profile, "variables"): variable_value,
     (Profile, "variables", "key"): variable_name,
     (Profile, "as_of"): day,
+    (Profile, "knowledge"): inner_folder,
     (Hardware, "compute_capability"): exact_specifier,
     (Hardware, "architecture"): single_line,
     (Hardware, "driver"): floor_specifier,
@@ -225,6 +265,12 @@ CHECKS: Checks = {
     (Index, "name"): index_name,
     (Index, "url"): index_url,
     (Index, "packages"): package_name,
+    (VendorWheels, "folder"): single_line,
+    (VendorFile, "name"): package_name,
+    (VendorFile, "version"): exact_version,
+    (VendorFile, "tags"): wheel_tags,
+    (VendorFile, "where"): single_line,
+    (VendorFile, "sha256"): sha256,
     (Environment, "path"): environment_path,
     (Environment, "channels"): channel,
     (Environment, "wheels"): requirement,

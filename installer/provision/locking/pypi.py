@@ -10,7 +10,7 @@ from packaging.utils import canonicalize_name
 from provision.locking.failures import LookAlikes, closure_findings
 from provision.locking.tags import glibc_floor, rank
 from provision.model.finding import Evidence, Finding, Remedy, UnsatisfiableError
-from provision.model.lock import PYPI, Artifact, Digests, Lock
+from provision.model.lock import PYPI, VENDOR, Artifact, Digests, Lock
 from provision.model.profile import Index, Profile
 from provision.model.stack import Need, Stack
 from provision.ports import Catalog, CatalogFailure, ClosedPackage, ClosureRequest, ListedFile
@@ -50,7 +50,8 @@ def lock(
         hardware=profile.hardware.vendor,
         frameworks=tuple(profile.frameworks),
         imports=_imports(profile),
-        indexes=tuple(i for i in stack.indexes if any(a.index == i.name for a in packages)),
+        indexes=tuple(i for i in stack.indexes if i.name != VENDOR and any(a.index == i.name for a in packages)),
+        wheels=profile.wheels.folder if any(a.index == VENDOR for a in packages) else "",
         packages=packages,
         build=build,
         libraries=stack.libraries,
@@ -146,7 +147,16 @@ def _artifact(package: ClosedPackage, stack: Stack) -> Artifact:
         size=chosen.size,
         sha256=chosen.sha256,
         kind="wheel" if ranked else "sdist",
+        where=_where(package, stack),
     )
+
+
+def _where(package: ClosedPackage, stack: Stack) -> str | None:
+    """Where a vendor's file is to be had."""
+    if package.index != VENDOR:
+        return None
+    name = canonicalize_name(package.name)
+    return next((file.where for file in stack.vendor if file.name == name), None)
 
 
 def _no_hash(package: ClosedPackage, chosen: ListedFile) -> Finding:

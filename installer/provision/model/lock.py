@@ -12,13 +12,16 @@ from provision.model.stack import Choice, Library, Need, Note, Patch
 PYPI = "pypi"
 #: Where the archives of library sets come from: their maker, by address.
 MAKER = "maker"
+#: The folder of files that a vendor hands out and people fetch by hand.
+VENDOR = "vendor"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Artifact:
     """One file of a distribution. `index` names where it comes from; `url` only for files outside the
     default index. `size` is in bytes, None where no source states it. A `kind: sdist` is built on the
-    target with the locked `build` requirements of the lock. A `kind: archive` is a library set's."""
+    target with the locked `build` requirements of the lock. A `kind: archive` is a library set's. `where` says
+    where a file of the index `vendor` is to be had."""
 
     __pydantic_config__: ClassVar[dict[str, Any]] = YAML_CONFIG
     name: str
@@ -29,6 +32,7 @@ class Artifact:
     sha256: str
     kind: Literal["wheel", "sdist", "archive"] = "wheel"
     url: str | None = None
+    where: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -102,6 +106,8 @@ class Lock:
     frameworks: tuple[str, ...] = ()
     imports: tuple[str, ...] = ()
     indexes: tuple[Index, ...] = ()
+    #: The folder of vendor files, relative to the profile; empty where the lock has none.
+    wheels: str = ""
     packages: tuple[Artifact, ...] = ()
     build: tuple[Artifact, ...] = ()
     #: Conda packages; `packages` then are the wheels on top of them.

@@ -29,6 +29,8 @@ class Sizes:
     fetch: int | None = None
     cached: int = 0
     unknown: int = 0
+    #: What the new environment takes on its disk, about.
+    write: int | None = None
     free: int | None = None
 
 
@@ -59,3 +61,16 @@ class Plan:
         """What a person overrode and why, as the journal and the receipt keep it. Empty if nothing."""
         found = [{"code": finding.code, "summary": finding.summary} for finding in self.overridden]
         return {"reason": self.force, "findings": found} if self.force else {}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SavedPlan:
+    """A plan kept in a file, with all that carrying it out exactly needs: `inputs` are the files that it was made from
+    (profile, its bases, lock) with their SHA-256."""
+
+    schema_: Literal[1] = 1
+    plan: Plan
+    profile: str
+    lock: str
+    device: str | None = None
+    inputs: dict[str, str] = field(default_factory=dict)

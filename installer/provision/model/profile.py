@@ -66,6 +66,34 @@ class Index:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class VendorFile:
+    """A wheel that no index serves. `version` may leave out a local part: 2.5.0 takes 2.5.0+abc123 too."""
+
+    __pydantic_config__: ClassVar[dict[str, Any]] = YAML_CONFIG
+    #: The distribution.
+    name: str
+    #: Its version, as the file's name has it.
+    version: str
+    #: The end of the file's name: `cp310-cp310-linux_x86_64`.
+    tags: str
+    #: Where its maker hands it out: an address, or words.
+    where: str
+    #: The file's SHA-256, where its maker states it: another file is then refused.
+    sha256: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VendorWheels:
+    """Wheels that their maker hands out and no index serves: people fetch them into a folder, `lock` pins them."""
+
+    __pydantic_config__: ClassVar[dict[str, Any]] = YAML_CONFIG
+    #: The folder they are put in, relative to this profile.
+    folder: str = "./vendor"
+    #: The files; those for another target or Python are left out of a lock.
+    files: tuple[VendorFile, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Environment:
     """Where and how the environment is made; a relative path starts at the folder `provision` is run in."""
 
@@ -128,6 +156,8 @@ class Profile:
     absent: tuple[str, ...] = ()
     #: Package indexes beside the default one.
     indexes: tuple[Index, ...] = ()
+    #: Wheels that no index serves.
+    wheels: VendorWheels = field(default_factory=VendorWheels)
     #: Where and how the environment is made.
     environment: Environment = field(default_factory=Environment)
     #: Environment variables that are set whenever the environment is used.
@@ -136,6 +166,8 @@ class Profile:
     smoke: Smoke = field(default_factory=Smoke)
     #: A day (YYYY-MM-DD): nothing that was published later is used.
     as_of: str | None = None
+    #: A folder below the profile's own with a team's knowledge rows: they add to the packaged rows or replace them.
+    knowledge: str | None = None
     #: Named overlays in order: the first whose needs a machine meets is applied there.
     variants: tuple[Variant, ...] = ()
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Iterable
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from provision.artifacts.inspect import cache_key, inspect_cached
@@ -17,6 +18,7 @@ from provision.model.lock import PYPI, Artifact, Lock
 from provision.model.profile import Index
 from provision.pipeline.session import Session
 from provision.ports import CatalogFailure, ClosedPackage, ClosureRequest, ListedFile
+from provision.resolving.wanted import PYTHONS
 
 #: Hashing and reading pieces, in bytes.
 _PIECE = 1 << 20
@@ -34,13 +36,8 @@ class Located:
 
 def known_facts(artifact: Artifact, session: Session, read_kept: bool = True) -> ArtifactFacts | None:
     """The facts of a locked wheel that cost no download: cached ones, or a glance at the file in the store."""
-    for limits in (EVERYTHING, GLANCE):
-        text = session.facts.get(cache_key(artifact.sha256, limits))
-        if text is not None:
-            try:
-                return ArtifactFacts.from_json(json.loads(text))
-            except ValueError:
-                continue
+    if (cached := _cached(artifact.sha256, (EVERYTHING, GLANCE), session)) is not None:
+        return cached
     kept = session.store.place(artifact) if read_kept else None
     return _local(Path(kept), artifact.sha256, session, GLANCE) if kept else None
 
@@ -56,7 +53,8 @@ def remote_facts(artifact: Artifact, lock: Lock, session: Session) -> ArtifactFa
 
 def facts_of_file(path: Path, session: Session, limits: Limits = EVERYTHING) -> ArtifactFacts:
     """The facts of a wheel on disk, all of it read. Raises ArtifactError."""
-    return _local(path, _sha256(path), session, limits)
+    sha256 = _sha256(path)
+    return _cached(sha256, (limits,), session) or _local(path, sha256, session, limits)
 
 
 def facts_of_located(one: Located, session: Session, limits: Limits = GLANCE) -> ArtifactFacts:
@@ -98,6 +96,65 @@ def _rank(file: str, python: str, target: str) -> int:
     return _UNFIT if found is None else found
 
 
+def rank_of(file: str, pythons: Iterable[str], target: str) -> bool:
+    """Does a wheel fit one of these Pythons on a target?"""
+    return any(_rank(file, python, target) < _UNFIT for python in pythons)
+
+
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """One version of a project as its index lists it: the names of all its wheels."""
+
+    name: str
+    version: str
+    files: tuple[str, ...]
+
+    @property
+    def requirement(self) -> str:
+        return f"{self.name}=={self.version}"
+
+    def pythons(self, target: str) -> tuple[str, ...]:
+        """The Pythons with a wheel for a target, newest first."""
+        return tuple(p for p in reversed(PYTHONS) if any(_rank(f, p, target) < _UNFIT for f in self.files))
+
+
+def listing(requirement: str, session: Session, indexes: tuple[Index, ...] = ()) -> Listing:
+    """The newest version that a requirement admits, pre-releases where it names one. Raises LockError."""
+    from packaging.requirements import Requirement
+    from packaging.version import Version
+
+    wanted = Requirement(requirement)
+    releases = session.catalog.releases(wanted.name, indexes[0] if indexes else None)
+    if releases is None:
+        raise LockError(_no_project(wanted.name))
+    early = any(Version(s.version).is_prerelease for s in wanted.specifier if s.operator in ("==", ">="))
+    fitting = [
+        r
+        for r in releases
+        if r.file.endswith(".whl") and wanted.specifier.contains(r.version, prereleases=early or None)
+    ]
+    if not fitting:
+        raise LockError(_no_version(requirement, [r.version for r in releases]))
+    newest = max({r.version for r in fitting}, key=Version)
+    return Listing(wanted.name, newest, tuple(r.file for r in fitting if r.version == newest))
+
+
+def _no_project(name: str) -> Finding:
+    ways = (Remedy("Check the name, the network and the index configuration."),)
+    return Finding("no-such-package", "error", f"The index has no {name}, or cannot be asked.", remedies=ways)
+
+
+def _no_version(requirement: str, versions: Iterable[str]) -> Finding:
+    from packaging.version import Version
+
+    known = sorted(set(versions), key=Version)
+    newest = f"Newest on the index: {', '.join(known[-5:])}." if known else ""
+    return Finding(
+        "no-such-wheel", "error", f"The index has no wheel of {requirement}.", detail=newest,
+        remedies=(Remedy("Name a version that it has, or the index of the build with --index."),),
+    )  # fmt: skip
+
+
 def _named_first(closed: tuple[ClosedPackage, ...], requirement: str) -> list[ClosedPackage]:
     from packaging.requirements import Requirement
     from packaging.utils import canonicalize_name
@@ -117,6 +174,18 @@ def named_index(text: str, requirement: str, session: Session) -> tuple[Index, .
         raise LockError(Finding("no-such-index", "error", f"No row knows an index named {text!r}."))
     name = text if "://" not in text else "named"
     return (Index(name=name, url=url, packages=(Requirement(requirement).name,)),)
+
+
+def _cached(sha256: str, depths: Iterable[Limits], session: Session) -> ArtifactFacts | None:
+    """What was read before, the deepest first; reading it again cost nothing."""
+    for limits in depths:
+        text = session.facts.get(cache_key(sha256, limits))
+        if text is not None:
+            try:
+                return replace(ArtifactFacts.from_json(json.loads(text)), bytes_read=0, requests=0)
+            except ValueError:
+                continue
+    return None
 
 
 def _local(path: Path, sha256: str, session: Session, limits: Limits) -> ArtifactFacts:

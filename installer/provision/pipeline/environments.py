@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from provision.applying.engine import Effects, Outcome, apply
-from provision.documents import dump_json
+from provision.documents import dump_json, dump_yaml
 from provision.inspecting import inspect
 from provision.model.finding import (
     BlockedError,
@@ -26,10 +26,19 @@ from provision.model.receipt import Receipt
 from provision.model.state import EnvState, Layout
 from provision.pipeline.gate import gather, obstacles
 from provision.pipeline.licences import accept, only_licences, withheld
-from provision.pipeline.locks import Locked, lock_pair, read_lock_file, stale_because, targets_of
+from provision.pipeline.locks import (
+    Locked,
+    lock_pair,
+    make_lock,
+    read_lock_file,
+    stale_because,
+    targets_of,
+    text_digest,
+)
 from provision.pipeline.places import find_environment, holding, make_whole
 from provision.pipeline.profiles import Source, find_lock, read, variants_of
 from provision.pipeline.session import Session, environment_path, read_machine_file
+from provision.pipeline.vendor import MISSING
 from provision.planning import Known, Request, interpreter_for, plan
 from provision.resolving import python_choices, pythons, resolve
 from provision.verifying import demand, jobs
@@ -45,13 +54,18 @@ class Options:
     locked: bool = False
     yes: bool = False
     reinstall: bool = False
+    in_place: bool = False
     #: Why a machine that does not meet the lock's needs is taken all the same.
     force: str = ""
     #: The facts of another machine, which the environment is built for here.
     for_machine: Path | None = None
     variant: str | None = None
+    #: verify: the level to prove instead of the profile's.
+    level: str | None = None
     #: The makers' licences of the placed libraries are accepted.
     accept_licence: bool = False
+    #: Where files of a vendor are missing: go on with the rest of the lock, to show it.
+    partial: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,11 +91,18 @@ class Prepared:
     relocked: Locked | None = None
     inputs: dict[str, str] = field(default_factory=dict)
     skipped: tuple[Skipped, ...] = ()
+    #: The environment is somebody else's and is changed where it stands.
+    in_place: bool = False
+    #: A saved plan: carried out as it is, never made again.
+    exact: bool = False
 
 
 def prepare(reference: str, session: Session, options: Options) -> Prepared:
     """Profile -> lock (made if need be) -> plan. Changes nothing but, where needed, the lock file."""
-    source, skipped = choose_variant(read(reference, session.folder), session, options)
+    found = read(reference, session.folder)
+    session = session.serving(found)
+    source, skipped = choose_variant(found, session, options)
+    options = _in_its_python(source, session, options)
     target = _target(source, session)
     python = _choose_python(source, session, target, options)
     made, digest, path, relocked = _lock_for(source, session, target, python, options)
@@ -91,11 +112,14 @@ def prepare(reference: str, session: Session, options: Options) -> Prepared:
     said = gather(made, machine, session, with_device=not request.without_device)
     if options.accept_licence:
         accept(session, made)
-    return Prepared(
+    planned = withheld(plan(made, digest, state, machine, request, said), made, session)
+    if relocked is not None:
+        planned = replace(planned, blockers=(*relocked.findings, *planned.blockers))
+    prepared = Prepared(
         source=source,
         lock=made,
         lock_path=path,
-        plan=withheld(plan(made, digest, state, machine, request, said), made, session),
+        plan=planned,
         state=state,
         machine=machine,
         request=request,
@@ -104,6 +128,21 @@ def prepare(reference: str, session: Session, options: Options) -> Prepared:
         inputs=_inputs(source, path),
         skipped=skipped,
     )
+    if not options.in_place:
+        return prepared
+    from provision.pipeline.in_place import in_place
+
+    return in_place(prepared, session, options)
+
+
+def _in_its_python(source: Source, session: Session, options: Options) -> Options:
+    """A change in place takes the Python that the environment has."""
+    if not options.in_place or options.python:
+        return options
+    from provision.stocktaking import take_stock
+
+    environment = environment_path(session, source.profile.environment.path, options.environment)
+    return replace(options, python=take_stock(session.files, environment).python or None)
 
 
 def _machine(session: Session, options: Options) -> Machine:
@@ -215,6 +254,9 @@ def _lock_for(
         raise LockError(_no_lock(source, target, python, path, stale or ""))
     relocked = lock_pair(source, session, target, python)
     if relocked.lock is None:
+        if options.partial and all(finding.code == MISSING for finding in relocked.findings):
+            made = make_lock(source.profile, target, python, session.serving(source), partial=True)
+            return made, text_digest(dump_yaml(made)), relocked.path, relocked
         raise UnsatisfiableError(relocked.findings)
     made, digest = read_lock_file(relocked.path)
     session.reporter.stage("Locked", f"{target}, Python {python}: {len(made.pins)} packages ({stale})")
@@ -244,7 +286,7 @@ def _request(made: Lock, session: Session, options: Options) -> Request:
     return Request(
         device=proof_device(options),
         present=session.store.present(made.artifacts) | _present_conda(made, session),
-        free=session.files.free(environment_path(session, made.path, options.environment)),
+        **_room(session, environment_path(session, made.path, options.environment)),
         fetchable_python=fetchable,
         offline=session.offline,
         interpreter=named,
@@ -254,8 +296,20 @@ def _request(made: Lock, session: Session, options: Options) -> Request:
         force=options.force,
         elsewhere=options.for_machine is not None,
         host=session.host_target(),
-        cache_free=session.files.free(str(session.cache)),
     )
+
+
+def _room(session: Session, environment: str) -> dict[str, Any]:
+    """What the plan must know of the disks. Temporary files lie with the cache: the system's folder needs no room."""
+    from provision.world.files import space
+
+    here, cache = space(environment), space(str(session.cache))
+    return {
+        "free": here[1] if here else None,
+        "cache_free": cache[1] if cache else None,
+        "one_disk": None if here is None or cache is None else here[0] == cache[0],
+        "copies": session.installer.link_mode(environment) == "copy",
+    }
 
 
 def _present_conda(made: Lock, session: Session) -> frozenset[str]:
@@ -283,7 +337,7 @@ def _inputs(source: Source, lock_path: Path) -> dict[str, str]:
     from provision.pipeline.quick import file_digest
 
     chain = [source.path, *_bases(source.path), lock_path]
-    return {str(path.absolute()): file_digest(path) for path in chain}
+    return {str(path.absolute()): file_digest(path) for path in chain if path.is_file()}
 
 
 def _bases(path: Path) -> list[Path]:
@@ -302,7 +356,12 @@ def _bases(path: Path) -> list[Path]:
 
 def run_apply(reference: str, session: Session, options: Options) -> tuple[Prepared, Outcome]:
     """Prepare, ask, and carry out. Raises BlockedError when the plan is blocked or another run holds the environment."""
-    prepared = _licensed(prepare(reference, session, options), session)
+    from provision.pipeline.saved import is_saved_plan, load
+
+    if is_saved_plan(session.folder / reference):
+        prepared, options = load(session.folder / reference, session)
+    else:
+        prepared = _licensed(prepare(reference, session, options), session)
     if prepared.plan.blockers:
         raise BlockedError(prepared.plan.blockers)
     if prepared.plan.steps and prepared.state.kind != "absent" and not options.yes:
@@ -327,6 +386,10 @@ def _ask(prepared: Prepared, session: Session) -> None:
     question = (
         f"{state.environment} is generation {state.generation}. Build generation {number} and switch to it?"
     )
+    if prepared.in_place:
+        steps = prepared.plan.steps
+        removed, installed = (sum(s.action == action for s in steps) for action in ("remove", "install"))
+        question = f"Change {state.environment} in place: {removed} removed, {installed} installed?"
     if not session.confirm(question):
         raise BlockedError(
             Finding(
@@ -338,17 +401,21 @@ def _ask(prepared: Prepared, session: Session) -> None:
 
 def carry_out(prepared: Prepared, session: Session, options: Options) -> Outcome:
     """mutex -> recover -> look again -> apply."""
-    with holding(session, prepared.plan.environment):
+    if prepared.in_place:
+        from provision.pipeline.in_place import carry_out_in_place
+
+        return carry_out_in_place(prepared, session, options)
+    with holding(session, prepared.plan.environment) as recovered:
         state = inspect(session.files, prepared.plan.environment)
         current = prepared.plan
-        if state.digest != current.state:
+        if recovered is not None and not prepared.exact and state.digest != current.state:
             current = plan(
                 prepared.lock, current.lock, state, prepared.machine, prepared.request, prepared.known
             )
-        return apply(current, prepared.lock, state, _effects(prepared, session, options))
+        return apply(current, prepared.lock, state, effects_of(prepared, session, options))
 
 
-def _effects(prepared: Prepared, session: Session, options: Options) -> Effects:
+def effects_of(prepared: Prepared, session: Session, options: Options) -> Effects:
     from provision.world.installing import fetch_python
     from provision.world.unpacking import HostPlacer
 
@@ -400,7 +467,7 @@ def prove(
     receipt = verify(
         made,
         Path(interpreter(folder)),
-        demand(made, device=proof_device(options), vendor=made.hardware),
+        demand(made, level=options.level, device=proof_device(options), vendor=made.hardware),  # type: ignore[arg-type]
         ProcessSmokeRunner(),
         session.now,
         digest=digest,
@@ -484,7 +551,7 @@ def made_from(session: Session, state: EnvState) -> tuple[Lock, str]:
 def run_verify(reference: str | None, session: Session, options: Options) -> Receipt:
     """Prove an environment again, as it is now."""
     state = current_state(session, reference, options.environment)
-    _must_be_ours(state)
+    must_be_ours(state)
     made, digest = made_from(session, state)
     layout = Layout(state.environment)
     assert state.generation is not None
@@ -492,7 +559,7 @@ def run_verify(reference: str | None, session: Session, options: Options) -> Rec
     return prove(made, digest, folder, state.generation, session, options, environment=state.environment)
 
 
-def _must_be_ours(state: EnvState) -> None:
+def must_be_ours(state: EnvState) -> None:
     if state.kind == "ours":
         return
     text = {
@@ -512,7 +579,7 @@ def _must_be_ours(state: EnvState) -> None:
 
 def command_environment(state: EnvState, base: dict[str, str]) -> dict[str, str]:
     """The variables that a command of `run` sees: the environment first on PATH, the lock's variables set."""
-    _must_be_ours(state)
+    must_be_ours(state)
     environment = Path(state.environment)
     is_conda = (environment / "conda-meta").is_dir()
     inside = [str(environment / name) for name in (_CONDA_FOLDERS if is_conda else _FOLDERS)[os.name == "nt"]]

@@ -31,6 +31,13 @@ class Imported:
     findings: tuple[Finding, ...]
 
 
+def is_conda(reference: str, session: Session) -> bool:
+    """Whether a reference is a profile whose environments are conda's (a lock file is asked for by its path)."""
+    if reference.endswith(".lock.yaml"):
+        return False
+    return read(reference, session.folder).profile.environment.manager == "conda"
+
+
 def run_export(reference: str, form: str, target: str | None, python: str | None, session: Session) -> str:
     """The committed locks of a profile in another format. Raises LockError where there is none."""
     source = read(reference, session.folder)

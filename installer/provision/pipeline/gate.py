@@ -10,14 +10,14 @@ from provision.artifacts.covers import covers
 from provision.artifacts.reading import ptx_isa
 from provision.artifacts.truth import disagreements, tag_findings
 from provision.knowledge import Build, Knowledge, RuntimeRow, gpu_code
-from provision.knowledge.versions import version_key
+from provision.knowledge.versions import canonicalize_name, version_key
 from provision.model.artifact import ArtifactFacts, Coverage
 from provision.model.finding import Finding, ProvisionError
 from provision.model.lock import Artifact, Digests, Lock
 from provision.model.machine import Device, Machine
 from provision.model.profile import Profile
 from provision.model.stack import Stack
-from provision.pipeline.artifacts import known_facts, remote_facts
+from provision.pipeline.artifacts import known_facts, rank_of, remote_facts
 from provision.pipeline.session import Session
 from provision.planning import CardCode, Known, Request, judge
 
@@ -203,6 +203,22 @@ def _about(carriers: list[_Carrier]) -> Iterator[Finding]:
         yield from tag_findings(one.facts)
         if one.build.row:
             yield from against_row(one.facts, one.build)
+
+
+def build_of(facts: ArtifactFacts, knowledge: Knowledge) -> Build | None:
+    """The knowledge row's build that a wheel is a file of, by its name, version and tags."""
+    public, _, local = facts.version.partition("+")
+    found = [
+        build
+        for framework in ("torch", "tensorflow")
+        for build in knowledge.builds(framework)
+        if canonicalize_name(build.distribution) == canonicalize_name(facts.name)
+        and (build.version, build.local) == (public, local)
+        and rank_of(facts.file, build.pythons, build.target)
+    ]
+    return max(
+        found, key=lambda build: (build.runtime.kind == "cuda", len(build.architectures)), default=None
+    )
 
 
 def against_row(facts: ArtifactFacts, build: Build) -> tuple[Finding, ...]:

@@ -61,14 +61,19 @@ def only_licences(plan: Plan) -> bool:
 
 
 def _finding(made: Lock, licences: tuple[str, ...]) -> Finding:
-    of = {text: [f"{o.library} {o.version}" for o in made.libraries if o.licence == text] for text in licences}
+    of = {
+        text: [f"{o.library} {o.version}" for o in made.libraries if o.licence == text] for text in licences
+    }
     return Finding(
         CODE,
         "error",
         "The libraries to place come under a licence of their maker that was not accepted yet.",
         evidence=tuple(Evidence(", ".join(names), text) for text, names in of.items()),
         remedies=(
-            Remedy("Read it, then accept it; that is kept and not asked again.", "provision apply PROFILE --accept-licence"),
+            Remedy(
+                "Read it, then accept it; that is kept and not asked again.",
+                "provision apply PROFILE --accept-licence",
+            ),
             Remedy("Or leave the libraries to the machine (accelerator: {libraries: system})."),
         ),
     )

@@ -53,6 +53,7 @@ class Fit:
 
 def why(source: Source, session: Session, target: str, python: str) -> Why:
     """Raises UnsatisfiableError when there is no stack."""
+    session = session.serving(source)
     target = target or _here(source.profile, session)
     python = python or _newest(source, session, target)
     path = find_lock(source, session.folder, target, python)
@@ -88,6 +89,7 @@ def _fresh(path: Path | None, profile: Profile, session: Session) -> Lock | None
 
 def why_not(source: Source, session: Session, text: str, targets: Sequence[str] = ()) -> tuple[Fit, ...]:
     """For each target whether a requirement would fit, all that speaks against it included. Writes nothing."""
+    session = session.serving(source)
     asked = requirement_of(text)
     profile = overlaid(source.profile, asked, session.knowledge)
     chosen = targets or targets_of(source.profile, session)

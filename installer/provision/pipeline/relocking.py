@@ -37,7 +37,7 @@ def jobs_of(
     for source in sources:
         for target in targets or targets_of(source.profile, session):
             try:
-                pairs = combinations(source.profile, session, [target])
+                pairs = combinations(source.profile, session.serving(source), [target])
             except ProvisionError as error:
                 failed.append(_failed(source, target, session.folder, error))
             else:

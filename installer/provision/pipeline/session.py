@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping
+from copy import copy
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from provision.model.finding import Finding, UsageError
+
 if TYPE_CHECKING:
     from provision.knowledge import Knowledge
-    from provision.model.finding import Finding
     from provision.model.machine import Machine
     from provision.model.receipt import JobResult
+    from provision.pipeline.profiles import Source
     from provision.ports import Catalog, Channels, FactStore, Files, Reporter, Store
     from provision.world.catalog import HostCatalog
     from provision.world.conda import RattlerEngine
@@ -41,6 +44,8 @@ class Session:
     offline: bool = False
     reporter: Reporter = field(default_factory=Quiet)
     machine_file: Path | None = None
+    #: The folder that relative paths of the profile at hand mean.
+    beside: Path = field(default_factory=Path.cwd)
     #: Facts that are stated instead of found (`capability.nvidia`).
     overrides: Mapping[str, str] = field(default_factory=dict)
     #: Library -> a file, or a folder with files, that the user has of it.
@@ -70,11 +75,27 @@ class Session:
 
         return user_cache_path("provision", appauthor=False)
 
+    #: (origin, text) of a team's own knowledge rows.
+    overlays: tuple[tuple[str, str], ...] = ()
+
     @cached_property
     def knowledge(self) -> Knowledge:
         from provision.knowledge import load_knowledge
 
-        return load_knowledge()
+        return load_knowledge(self.overlays)
+
+    def serving(self, source: Source) -> Session:
+        """This session with the knowledge rows and the folder of a profile; all that is made already is shared."""
+        texts, beside = overlay_texts(source), source.beside(self.folder)
+        if texts == self.overlays and beside == self.beside:
+            return self
+        other = copy(self)
+        other.beside = beside
+        other.__dict__.pop("store", None)
+        if texts != self.overlays:
+            other.__dict__.pop("knowledge", None)
+        other.overlays = texts
+        return other
 
     @cached_property
     def indexes(self) -> IndexConfig:
@@ -155,7 +176,8 @@ class Session:
         from provision.world.supply import HostSupply
 
         return HostSupply(
-            self.indexes, self.cache, self.host_catalog, offline=self.offline, given=self.libraries
+            self.indexes, self.cache, self.host_catalog, offline=self.offline, given=self.libraries,
+            beside=self.beside,
         )  # fmt: skip
 
     @cached_property
@@ -182,6 +204,19 @@ def read_machine_file(path: Path) -> Machine:
     from provision.documents import read_machine
 
     return read_machine(path.read_text(encoding="utf-8"), str(path))
+
+
+def overlay_texts(source: Source) -> tuple[tuple[str, str], ...]:
+    """The files of the folder that a profile names for its own knowledge rows, by name."""
+    named = source.profile.knowledge
+    if named is None:
+        return ()
+    folder = source.path.parent / named
+    found = sorted(folder.glob("*.yaml"))
+    if not found:
+        text = f"{source.profile.name} names the knowledge folder {named!r}, which holds no YAML file."
+        raise UsageError(Finding("no-knowledge", "error", text))
+    return tuple((str(Path(named) / path.name), path.read_text(encoding="utf-8")) for path in found)
 
 
 def environment_path(session: Session, lock_path: str, override: str | None) -> str:

@@ -10,10 +10,7 @@ from provision.model.machine import Machine
 from provision.model.state import EnvState
 from provision.planning.interpreters import interpreter_for, of_version, other_arch, release
 from provision.planning.request import Request
-from provision.planning.steps import sizes
-
-#: Unpacked bytes for one byte of wheel, on average over the framework wheels (TensorFlow 3.7, torch 2.6).
-_UNPACKED = 4
+from provision.planning.steps import written
 
 
 def wrong_place(lock: Lock, machine: Machine, request: Request) -> Iterator[Finding]:
@@ -103,28 +100,33 @@ def _no_interpreter(lock: Lock, machine: Machine, request: Request) -> Finding:
 
 
 def room(lock: Lock, request: Request) -> Iterator[Finding]:
-    """Whether downloads and what is unpacked have room, each on its disk. Sizes that no source states count nothing,
-    and files of the cache are taken for unpacked before."""
-    coming = sizes(lock, request).fetch or 0
-    packed = [a.size for a in lock.packages if a.sha256 not in request.present]
-    packed += [a.size for a in lock.conda if a.key not in request.present]
-    unpacked = _UNPACKED * sum(size or 0 for size in packed)
-    if request.cache_free in (None, request.free):
-        disks = [("the environment and the cache", coming + unpacked, request.free)]
+    """Whether what is written has room, each on its disk; environment and cache often share one."""
+    environment, cache = written(lock, request)
+    one = request.one_disk
+    if one or (one is None and request.cache_free in (None, request.free)):
+        disks = [("the environment and the cache", environment + cache, request.free)]
     else:
-        disks = [("the environment", unpacked, request.free), ("the cache", coming, request.cache_free)]
+        disks = [("the environment", environment, request.free), ("the cache", cache, request.cache_free)]
     for what, wanted, free in disks:
         if free is not None and wanted > free:
             yield _disk_full(what, wanted, free)
 
 
 def _disk_full(what: str, wanted: int, free: int) -> Finding:
+    remedies = [Remedy("Free some space; old generations may go.", "provision gc --keep 1")]
+    if "cache" in what:
+        remedies.append(Remedy("Or put the cache on another disk.", "export PROVISION_CACHE=/path"))
+    if "environment" in what:
+        remedies.append(Remedy("Or the environment.", "provision apply PROFILE --environment /path"))
     return Finding(
         "disk-full",
         "error",
-        f"About {wanted / 1e9:.1f} GB are needed on the disk of {what}; {free / 1e9:.1f} GB are free.",
-        evidence=(Evidence("file system", f"{free / 1e9:.1f} GB free"),),
-        remedies=(
-            Remedy("Free some space, or put the cache on another disk.", "export PROVISION_CACHE=/path"),
-        ),
+        f"About {_bytes(wanted)} are needed on the disk of {what}; {_bytes(free)} are free.",
+        evidence=(Evidence("file system", f"{_bytes(free)} free"),),
+        remedies=tuple(remedies),
     )
+
+
+def _bytes(count: int) -> str:
+    return f"{count / 1e9:.1f} GB" if count >= 1e8 else f"{count / 1e6:.1f} MB"
+

@@ -14,6 +14,10 @@ class Request:
     present: frozenset[str] = frozenset()
     free: int | None = None
     cache_free: int | None = None
+    #: Environment and cache lie on one file system; None if not known (then equal room means one).
+    one_disk: bool | None = None
+    #: False where files of an environment share their bytes with the cache (clones, hard links).
+    copies: bool = True
     #: An interpreter that can be fetched if the machine has none that fits.
     fetchable_python: str | None = None
     offline: bool = False

@@ -11,6 +11,11 @@ from provision.model.state import EnvState
 from provision.planning.interpreters import interpreter_for
 from provision.planning.request import Request
 
+#: Unpacked bytes for one byte of wheel: TensorFlow's stack 4.3, torch 2.6 (measured).
+_UNPACKED = 4
+#: What an environment costs although its files share their bytes with the cache: folders and small files.
+_SHARED = 0.06
+
 
 def steps(lock: Lock, state: EnvState, machine: Machine, request: Request, generation: int) -> Iterator[Step]:
     begin = conda_steps if lock.manager == "conda" else _venv_steps
@@ -133,5 +138,19 @@ def sizes(lock: Lock, request: Request) -> Sizes:
         fetch=sum(size or 0 for size in missing),
         cached=sum(size or 0 for key, size in every if key in request.present),
         unknown=sum(1 for size in missing if size is None),
+        write=written(lock, request)[0],
         free=request.free,
     )
+
+
+def written(lock: Lock, request: Request) -> tuple[int, int]:
+    """Bytes that an apply writes, about: into the environment, into the cache (files and what they unpack to).
+
+    Sizes that no source states count nothing; files that are in the cache are taken for unpacked before.
+    """
+    wheels = [(a.sha256, a.size or 0) for a in lock.packages] + [(a.key, a.size or 0) for a in lock.conda]
+    every = [(a.sha256, a.size or 0) for a in lock.artifacts] + [(a.key, a.size or 0) for a in lock.conda]
+    coming = sum(size for key, size in every if key not in request.present)
+    unpacked = _UNPACKED * sum(size for _, size in wheels)
+    missing = _UNPACKED * sum(size for key, size in wheels if key not in request.present)
+    return unpacked if request.copies else int(_SHARED * unpacked), coming + missing

@@ -41,7 +41,12 @@ def _serves(row: LibraryRow, target: str) -> bool:
 
 def _has_names(row: LibraryRow, users: Sequence[Build], system: str, knowledge: Knowledge) -> bool:
     """Whether a CUDA set holds every file name that the builds open."""
-    wanted = {n for b in users for names in knowledge.loaders("cuda", b.runtime.version) for n in _names(names, system)}
+    wanted = {
+        n
+        for b in users
+        for names in knowledge.loaders("cuda", b.runtime.version)
+        for n in _names(names, system)
+    }
     return row.library == "cuda" and bool(wanted) and wanted <= set(row.holds.get(system, ()))
 
 
@@ -49,7 +54,9 @@ def _names(row: LoaderRow, system: str) -> tuple[str, ...]:
     return tuple((row.windows if system == "windows" else row.linux).values())
 
 
-def _fits_cudnn(row: LibraryRow, line: str, combo: Sequence[Build], users: Sequence[Build], ask: Wanted) -> bool:
+def _fits_cudnn(
+    row: LibraryRow, line: str, combo: Sequence[Build], users: Sequence[Build], ask: Wanted
+) -> bool:
     """The same major as every build's, at least the highest minor that one of this process was built with."""
     built = [b.cudnn for b in users if b.cudnn]
     if row.library != "cudnn" or not built or not f"{line}.".startswith(f"{row.cuda}."):
@@ -81,7 +88,9 @@ def _best(rows: Sequence[LibraryRow], target: str) -> LibraryRow | None:
 
 def _reach(users: Sequence[Build], system: str, knowledge: Knowledge) -> Iterator[str]:
     for row in knowledge.rows(ReachRow):
-        if row.os == system and any(b.framework == row.framework and holds(row.versions, b.version) for b in users):
+        if row.os == system and any(
+            b.framework == row.framework and holds(row.versions, b.version) for b in users
+        ):
             yield row.folder
 
 

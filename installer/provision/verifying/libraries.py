@@ -72,5 +72,6 @@ def library_facts(report: Sequence[Event]) -> dict[str, Any]:
     result = next((e for e in report if e.get("event") == "result" and "loaded" in e), None)
     if result is None:
         return {}
-    numbers = {str(e.get("library")): e.get("number") for e in report if e.get("event") == "library-version"}
+    answers = [e for e in report if e.get("event") == "library-version" and e.get("code") == 0]
+    numbers = {str(e.get("library")): e.get("number") for e in answers}
     return {"libraries": {"asked": result.get("asked"), "loaded": result.get("loaded"), "versions": numbers}}

@@ -105,6 +105,16 @@ class HostFiles:
         return None
 
 
+def space(path: str) -> tuple[int, int] | None:
+    """The file system of a path (or of its nearest existing parent) as a number, and its free bytes."""
+    for folder in (Path(path), *Path(path).parents):
+        try:
+            return folder.stat().st_dev, shutil.disk_usage(folder).free
+        except OSError:
+            continue
+    return None
+
+
 def _is_link(path: str, found: os.stat_result) -> bool:
     """Symbolic link, or a Windows junction (a reparse point that is a folder)."""
     if stat_module.S_ISLNK(found.st_mode):

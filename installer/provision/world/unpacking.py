@@ -150,7 +150,11 @@ def _wanted(source: _Tar | _Zip, folder: str, path: Path) -> Iterator[_Member]:
     if len({name.casefold() for name in names}) < len(names):
         raise _hostile(path, folder, "holds names twice, or names that differ by case alone")
     for member in found:
-        if _RESERVED.fullmatch(member.name) or _BAD_CHARACTERS.search(member.name) or member.name.strip(" .") != member.name:
+        if (
+            _RESERVED.fullmatch(member.name)
+            or _BAD_CHARACTERS.search(member.name)
+            or member.name.strip(" .") != member.name
+        ):
             raise _hostile(path, member.name, "is not a file name on every system")
         if member.link is not None and member.link.removeprefix("./") not in names:
             raise _hostile(path, member.name, f"is a link to {member.link}")
@@ -163,7 +167,9 @@ def _check_room(members: Sequence[_Member], target: Path, path: Path) -> None:
     free = shutil.disk_usage(there).free
     if wanted > free:
         text = f"{path.name} unpacks to {wanted / 1e6:,.1f} MB; {free / 1e6:,.1f} MB are free."
-        raise ApplyError(Finding("disk-full", "error", text, remedies=(Remedy("Free some space, then apply again."),)))
+        raise ApplyError(
+            Finding("disk-full", "error", text, remedies=(Remedy("Free some space, then apply again."),))
+        )
 
 
 def _place(source: _Tar | _Zip, member: _Member, target: Path, path: Path) -> PlacedFile:

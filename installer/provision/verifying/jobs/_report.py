@@ -171,7 +171,7 @@ def mapped(report):
             paths = sorted(set(line.split(None, 5)[5].strip() for line in stream if ".so" in line))
     except (IOError, OSError, IndexError):
         return
-    names = ("libcudnn", "libcudart", "libcublas", "libcufft", "libcurand", "libcusolver", "libcusparse")
+    names = ("libcudnn", "libcudart", "libcublas", "libcufft", "libcurand", "libcusolver", "libcusparse", "libcupti")
     found = [path for path in paths if os.path.basename(path).startswith(names)]
     hook = sys.modules.get("_provision_libraries")
     folder = os.path.dirname(os.path.abspath(hook.__file__)) if hook else ""

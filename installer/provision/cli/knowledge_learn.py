@@ -1,0 +1,64 @@
+"""provision knowledge learn"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from provision.cli.common import json_option, target_option
+
+
+@click.command("learn", short_help="Draft the rows of a release from its artifacts.")
+@click.argument("requirement")
+@target_option("targets", "Only this system; may be repeated.", multiple=True)
+@click.option(
+    "--index", metavar="NAME|URL", default="", help="Where it comes from: pytorch-cu126, an address."
+)
+@click.option("--whole", is_flag=True, help="Read all of each wheel, not a few MB of it.")
+@click.option(
+    "--output", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE", help="Write the rows there."
+)
+@json_option
+def learn(
+    requirement: str, targets: tuple[str, ...], index: str, whole: bool, output: Path | None, as_json: bool
+) -> int:  # fmt: skip
+    """Draft the rows of a release from one wheel a target: tags, metadata, builds, imports, GPU code.
+
+    Only a few MB of each wheel are read. Review the draft, complete it, and commit it with the other rows.
+
+    \b
+        provision knowledge learn torch==2.15.0 --output torch-2.15.yaml
+        provision knowledge learn tensorflow --target linux-x86_64
+    """
+    from provision.cli.rendering import print_findings, print_json, say
+    from provision.cli.verb_inspect import read
+    from provision.pipeline.learning import Which, save
+    from provision.pipeline.learning import learn as drafted
+    from provision.pipeline.session import Session
+
+    made = drafted(requirement, Which(index=index, whole=whole), targets, Session())
+    findings = [*made.findings, *(finding for one in made.wheels for finding in one.findings)]
+    if output is not None:
+        save(made.text, output)
+    if as_json:
+        wheels = [
+            {"file": w.facts.file, "bytes": w.facts.bytes_read, "seconds": round(w.seconds, 3)}
+            for w in made.wheels
+        ]
+        print_json(
+            {
+                "rows": made.text,
+                "wheels": wheels,
+                "known": made.known,
+                "findings": [f.to_json() for f in findings],
+            }
+        )
+        return 0
+    for one in made.wheels:
+        say(f"  read         {one.facts.file}: {read(one)}", err=True)
+    if made.known:
+        say(f"  known        rows speak of this release already: {', '.join(made.known)}", err=True)
+    print_findings(findings)
+    say(f"Written: {output}" if output is not None else made.text.rstrip(), err=output is not None)
+    return 0

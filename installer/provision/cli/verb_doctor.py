@@ -1,0 +1,144 @@
+"""provision doctor"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from provision.cli.common import json_option, lang_option, quiet_option
+
+if TYPE_CHECKING:
+    from provision.diagnosing.doctor import Layer
+    from provision.pipeline.doctor import Answer, Question
+    from provision.pipeline.mending import Mended
+    from provision.pipeline.session import Session
+
+_COLOURS = {"ok": "green", "warning": "yellow", "broken": "red"}
+_SHOWN = 3
+
+
+@click.command("doctor", short_help="Find the first broken link of a machine and an environment.")
+@click.argument("subject", required=False, metavar="[PROFILE|ENVIRONMENT|PYTHON]")
+@click.option("--train", is_flag=True, help="Also train for a few seconds, if nothing is broken before.")
+@click.option("--fix", is_flag=True, help="Say (and, for environments that provision made, do) what mends it.")
+@click.option("-y", "--yes", is_flag=True, help="With --fix: do not ask before the environment is rebuilt.")
+@click.option(
+    "--installed", type=click.Path(exists=True, dir_okay=False, path_type=Path), metavar="FILE",
+    help="Examine a list of packages (pip freeze, conda list) of an environment elsewhere.",
+)  # fmt: skip
+@click.option(
+    "--machine", "machine_file", type=click.Path(exists=True, dir_okay=False, path_type=Path), metavar="FILE",
+    help="Take the machine from a file made by `detect --save`, not from here.",
+)  # fmt: skip
+@lang_option
+@json_option
+@quiet_option
+def command(
+    subject: str | None, train: bool, fix: bool, yes: bool, machine_file: Path | None, lang: str, as_json: bool,
+    quiet: bool, installed: Path | None,
+) -> int:  # fmt: skip
+    """Examine the chain from the hardware to the framework, layer by layer; the first broken link is the cause.
+
+    SUBJECT is a profile, the folder of any environment (venv, uv, conda) or an interpreter; without it, the
+    environment of this folder or the active one. Nothing is written. Exit 1 with errors or warnings.
+
+    \b
+        provision doctor
+        provision doctor ~/miniconda3/envs/tf --train
+        provision doctor python3.10
+    """
+    from provision.cli.common import make_session
+    from provision.pipeline.doctor import Question, run_doctor
+
+    session = make_session(quiet=quiet, as_json=as_json, machine_file=machine_file)
+    question = Question(reference=subject, installed=installed, train=train, lang="zh" if lang == "zh" else "en")
+    answer = run_doctor(session, question)
+    fixes = _mend(session, question, answer, yes) if fix else None
+    if fixes and fixes.mended:
+        answer = run_doctor(session, question)
+    if as_json:
+        from provision.cli.rendering import print_json
+
+        print_json({**_document(answer), **({"fixes": fixes.to_json()} if fixes else {})})
+    else:
+        _show(answer, quiet)
+        if fixes and not fixes.mended:
+            _show_fixes(fixes, answer)
+    return 0 if answer.examination.sound else 1
+
+
+def _mend(session: Session, question: Question, answer: Answer, yes: bool) -> Mended:
+    from provision.pipeline.mending import mend
+
+    try:
+        return mend(session, question, answer, yes)
+    finally:
+        session.reporter.close()  # type: ignore[attr-defined]
+
+
+def _show_fixes(mended: Mended, answer: Answer) -> None:
+    from provision.cli.rendering import paint, say
+
+    word = answer.case.speaker.word
+    say()
+    say(f"{word('fix-title')}:")
+    if not mended.fixes:
+        say(f"  {word('fix-nothing')}")
+    for one in mended.fixes:
+        say(f"  {word(f'fix-{one.kind}')}  {paint(f'[{one.code}]', dim=True)}")
+        for line in one.lines:
+            say(f"    {line}")
+
+
+def _document(answer: Answer) -> dict[str, Any]:
+    found, case = answer.examination, answer.case
+    return {
+        "subject": answer.subject.shown,
+        "environment": case.environment.prefix if case.environment else "",
+        "kind": case.environment.kind if case.environment else "",
+        "cause": found.cause.code if found.cause else None,
+        "layers": [layer.to_json() for layer in found.layers],
+        "findings": [f.to_json() for f in found.findings],
+    }
+
+
+def _show(answer: Answer, quiet: bool) -> None:
+    from provision.cli.rendering import finding_lines, say
+
+    found, speaker = answer.examination, answer.case.speaker
+    if not quiet:
+        for line in _layers(found.layers, speaker.word):
+            say(line)
+    errors = [f for f in found.findings if f.severity == "error"]
+    others = [f for f in found.findings if f.severity != "error"]
+    for title, group in (("cause", errors), ("also", others)):
+        if group and not (quiet and title == "also"):
+            say()
+            say(f"{speaker.word(title)}:")
+            for finding in group:
+                for line in finding_lines(finding, sys.stdout):
+                    say(line)
+    if not quiet and not errors:
+        say()
+        say(speaker.word("sound" if found.sound else "sound-but"))
+
+
+def _layers(layers: tuple[Layer, ...], word: Any) -> list[str]:
+    """A line a layer: verdict, name, what was read; where it was read stands behind it."""
+    from provision.cli.rendering import paint, width
+
+    verdicts = max(width(word(layer.verdict)) for layer in layers)
+    names = max(width(word(layer.name)) for layer in layers)
+    lines = []
+    for layer in layers:
+        said, name = word(layer.verdict), word(layer.name)
+        verdict = paint(said, fg=_COLOURS.get(layer.verdict)) + " " * (verdicts - width(said))
+        head = f"  {verdict}   {name}{' ' * (names - width(name))}   "
+        read = [f"{e.text}  {paint(f'({e.source})', dim=True)}" if e.source else e.text for e in layer.read]
+        read = [r for r in read if r][:_SHOWN] or [""]
+        blank = " " * (2 + verdicts + 3 + names + 3)
+        lines += [(head + read[0]).rstrip(), *(blank + more for more in read[1:])]
+    return lines

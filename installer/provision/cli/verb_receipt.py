@@ -1,0 +1,148 @@
+"""provision receipt show|list|compare"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from provision.cli.common import F, environment_option, json_option
+
+if TYPE_CHECKING:
+    from provision.model.receipt import Receipt
+
+
+@click.group("receipt", short_help="Show what was proven: one receipt, all of them, or two side by side.")
+def command() -> None:
+    """What was proven, on which device and driver, when, and how fast. NAME is a generation (3), a later proof of it
+    (3-2), or the path of a receipt; without it, the newest."""
+
+
+def profile_option(function: F) -> F:
+    return click.option("--profile", metavar="PROFILE", help="The profile whose environment is meant.")(
+        function
+    )
+
+
+@command.command("show")
+@click.argument("name", required=False)
+@click.option(
+    "--html",
+    "html",
+    type=click.Path(dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="Write it as one HTML page.",
+)
+@profile_option
+@environment_option
+@json_option
+def show(
+    name: str | None, html: Path | None, profile: str | None, environment: str | None, as_json: bool
+) -> int:
+    """Show one receipt."""
+    from provision.cli.rendering import print_json, say
+    from provision.documents import to_json
+    from provision.pipeline.receipts import lock_of, one
+    from provision.pipeline.session import Session
+
+    session = Session()
+    kept = one(session, name, profile, environment)
+    if html is not None:
+        from provision.verifying.page import page
+
+        text = page(kept.receipt, lock_of(session, kept.receipt, profile, environment))
+        session.files.write(str(html.absolute()), text)
+    if as_json:
+        print_json(to_json(kept.receipt))
+    elif html is not None:
+        say(f"Wrote {html}: {len(text.encode()) / 1e3:.0f} kB, one page, nothing else is needed to read it.")
+    else:
+        _show(kept.receipt)
+    return 0
+
+
+def _show(receipt: Receipt) -> None:
+    from provision.cli.rendering import finding_lines, paint, row, say
+    from provision.cli.showing import job_line
+
+    colour = "green" if receipt.verdict == "passed" else "red"
+    say(
+        f"{paint(receipt.verdict, fg=colour, bold=True)}   {receipt.profile}   {receipt.date}   level {receipt.level}"
+    )
+    say(receipt.proves)
+    say()
+    for job in receipt.jobs:
+        say(row("Proved" if job.verdict == "passed" else "Failed", job_line(job)))
+        for finding in job.findings:
+            for line in finding_lines(finding, sys.stdout):
+                say(f"  {line}")
+    say(row("machine", _machine(receipt)))
+    say(row("lock", receipt.lock))
+
+
+def _machine(receipt: Receipt) -> str:
+    drivers = ", ".join(f"{k} {v}" for k, v in dict(receipt.machine.get("drivers") or {}).items())
+    devices = "; ".join(str(d.get("name") or d.get("vendor")) for d in receipt.machine.get("devices") or ())
+    return " · ".join(text for text in (str(receipt.machine.get("cpu", "")), devices, drivers) if text)
+
+
+@command.command("list")
+@profile_option
+@environment_option
+@json_option
+def list_(profile: str | None, environment: str | None, as_json: bool) -> int:
+    """List the receipts of an environment, oldest first."""
+    from provision.cli.rendering import print_json, say, table
+    from provision.documents import to_json
+    from provision.pipeline.receipts import receipts
+    from provision.pipeline.session import Session
+
+    found = receipts(Session(), profile, environment)
+    if as_json:
+        print_json({"receipts": [{"name": kept.name, **to_json(kept.receipt)} for kept in found]})
+        return 0
+    rows = [
+        (
+            k.name,
+            k.receipt.verdict,
+            k.receipt.date,
+            k.receipt.level,
+            k.receipt.device_used,
+            f"{k.receipt.seconds:.1f}s",
+            k.receipt.profile,
+        )
+        for k in found
+    ]
+    for line in table(rows) or ["There is no receipt."]:
+        say(line)
+    return 0
+
+
+@command.command("compare")
+@click.argument("first")
+@click.argument("second")
+@profile_option
+@environment_option
+@json_option
+def compare(first: str, second: str, profile: str | None, environment: str | None, as_json: bool) -> int:
+    """Show how two receipts differ."""
+    from provision.cli.rendering import print_json, say, table
+    from provision.documents import to_json
+    from provision.pipeline.receipts import one
+    from provision.pipeline.session import Session
+    from provision.verifying.comparing import compare as side_by_side
+
+    session = Session()
+    kept = [one(session, name, profile, environment) for name in (first, second)]
+    found = side_by_side(kept[0].receipt, kept[1].receipt)
+    if as_json:
+        print_json(
+            {"first": kept[0].name, "second": kept[1].name, "differences": [to_json(d) for d in found]}
+        )
+        return 0
+    rows = [(d.what, d.first, d.second, f"x {d.change:g}" if d.change is not None else "") for d in found]
+    for line in table([("", kept[0].name, kept[1].name, ""), *rows]):
+        say(line)
+    return 0

@@ -1,0 +1,115 @@
+"""Does the framework see the device, has it code for it, and does it train there?"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+from provision.diagnosing.at_framework import explained
+from provision.diagnosing.case import Carried, Case, visible
+from provision.diagnosing.layers import Looked, looked
+from provision.knowledge.builds import gpu_code
+from provision.knowledge.checks import load_checks
+from provision.model.finding import Evidence, Finding
+
+
+def device(case: Case) -> Looked:
+    """Every framework that is built for a device of this machine."""
+    using = [one for one in case.carried if _uses(case, one)]
+    findings = [*_hidden(case, using)]
+    findings += [f for one in using for f in (*_without_code(case, one), *_unseen(case, one))]
+    read = [r for one in case.carried if (r := _read(case, one))]
+    asked = any(heard.facts(one.module) for one in case.carried if (heard := case.of(one)))
+    if not case.carried:
+        return replace(looked([("", case.speaker.word("no-framework"))], findings), otherwise="not-asked")
+    return replace(looked(read, findings), otherwise="ok" if asked else "unknown")
+
+
+def _uses(case: Case, one: Carried) -> bool:
+    vendor = load_checks().vendors.get(one.kind, "")
+    return bool(vendor) and vendor == case.wanted
+
+
+def _read(case: Case, one: Carried) -> tuple[str, str] | None:
+    heard = case.of(one)
+    facts = heard.facts(one.module) if heard else {}
+    if not facts:
+        return None
+    names = facts.get("names") or [name for kind, name in facts.get("devices") or () if kind != "CPU"]
+    if visible(one, heard):
+        return one.module, case.speaker.word("sees", what=", ".join(names) or one.kind)
+    return one.module, case.speaker.word("runs-on-cpu")
+
+
+def _hidden(case: Case, using: Sequence[Carried]) -> Iterator[Finding]:
+    """A variable that hides all devices is the cause; one that hides some is worth knowing."""
+    for finding in case.machine_findings:
+        if finding.code != "devices-hidden":
+            continue
+        if using and " all " in f" {finding.summary} " and finding.evidence:
+            name, value = finding.evidence[0].source.lstrip("$"), finding.evidence[0].text
+            yield case.speaker.finding("devices-all-hidden", [(f"${name}", value)], variable=name, value=value)
+        else:
+            yield replace(finding, severity="note")
+
+
+def _without_code(case: Case, one: Carried) -> Iterator[Finding]:
+    """The build holds no code for the card: by what the framework tells, else by what is known of the build."""
+    heard = case.of(one)
+    facts = heard.facts(one.module) if heard else {}
+    told: list[str] = list(facts.get("architectures") or ())
+    cards = list(zip(facts.get("names") or (), facts.get("capabilities") or (), strict=False))
+    if not cards and case.machine:
+        cards = [(d.name, d.capability) for d in case.machine.devices if d.vendor == "nvidia" and d.capability]
+    for card, capability in cards if one.kind == "cuda" else ():
+        known = [*one.build.architectures, *one.build.ptx] if one.build else []
+        if _lacks(one, told, capability):
+            yield case.speaker.finding(
+                "no-gpu-code", [(one.module, ", ".join(told or known))], what=one, capability=capability, card=card,
+                architectures=", ".join(told or known),
+            )  # fmt: skip
+            return
+
+
+def _lacks(one: Carried, told: Sequence[str], capability: str) -> bool:
+    if told:
+        here = tuple(int(n) for n in capability.split("."))
+        return not any(_covers(code, (here[0], here[1])) for code in told)
+    return one.build is not None and gpu_code(one.build, capability) == "none"
+
+
+def _covers(code: str, here: tuple[int, int]) -> bool:
+    """`sm_86` runs on the same major from its minor on, `compute_86` (PTX) on everything newer."""
+    match = re.fullmatch(r"(sm|compute)_(\d+)(\d)[af]?", code)
+    if match is None:
+        return True
+    major, minor = int(match[2]), int(match[3])
+    return (major, minor) <= here if match[1] == "compute" else major == here[0] and minor <= here[1]
+
+
+def _unseen(case: Case, one: Carried) -> Iterator[Finding]:
+    heard = case.of(one)
+    if visible(one, heard) is not False or heard is None:
+        return
+    error = str(heard.facts(one.module).get("init_error", ""))
+    said = explained(case, heard.log)
+    if said.verdict == "fault":
+        evidence = Evidence(f"import {one.module}", error)
+        yield from (replace(f, evidence=(evidence, *f.evidence)) for f in said.findings)
+        return
+    log = [line for line in heard.log.splitlines() if line.strip()]
+    yield case.speaker.finding(
+        "device-not-visible", [("log", line) for line in log[-3:]], what=one, vendor=case.wanted, error=error
+    )
+
+
+def training(case: Case) -> Looked:
+    """What the smoke jobs said, if they were asked for."""
+    if case.trained is None:
+        return Looked(read=looked([("", case.speaker.word("ask-train"))]).read, otherwise="not-asked")
+    read = []
+    for job in case.trained:
+        losses = f"loss {job.losses[0]:.2f} -> {job.losses[-1]:.2f}" if job.losses else job.verdict
+        read.append((job.job, " ".join(filter(None, (job.framework, job.version, losses, job.device)))))
+    return looked(read, (f for job in case.trained for f in job.findings))

@@ -1,0 +1,61 @@
+"""pylock.toml (PEP 751)."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+
+from provision.exporting.heading import address, comments
+from provision.model.finding import Finding, Remedy, UsageError
+from provision.model.lock import Artifact, Lock
+
+#: target -> the marker that holds there.
+_MARKERS = {
+    "linux-x86_64": "sys_platform == 'linux' and platform_machine == 'x86_64'",
+    "linux-aarch64": "sys_platform == 'linux' and platform_machine == 'aarch64'",
+    "windows-x86_64": "sys_platform == 'win32' and platform_machine == 'AMD64'",
+    "macos-arm64": "sys_platform == 'darwin' and platform_machine == 'arm64'",
+    "macos-x86_64": "sys_platform == 'darwin' and platform_machine == 'x86_64'",
+}
+
+
+def pylock(lock: Lock, urls: Mapping[str, str]) -> str:
+    """Raises UsageError if it is not known where a file is: the format wants an address for each."""
+    lost = [a.file for a in lock.packages if address(a, urls, local=True) is None]
+    if lost:
+        raise UsageError(_lost(lost))
+    head = [
+        *(f"# {text}" for text in comments(lock)),
+        'lock-version = "1.0"',
+        f"environments = [{_text(_MARKERS[lock.target])}]",
+        f'requires-python = "=={lock.python}.*"',
+        'created-by = "provision"',
+    ]
+    return "\n".join([*head, *(line for a in lock.packages for line in _package(a, urls))]) + "\n"
+
+
+def _lost(files: list[str]) -> Finding:
+    more = f" and {len(files) - 3} more" if len(files) > 3 else ""
+    return Finding(
+        "no-address", "error", f"It is not known where {', '.join(files[:3])}{more} can be fetched from.",
+        detail="pylock.toml says so for every file.",
+        remedies=(Remedy("Run without --offline, so that the indexes can be asked."),),
+    )  # fmt: skip
+
+
+def _package(artifact: Artifact, urls: Mapping[str, str]) -> Iterator[str]:
+    size = f", size = {artifact.size}" if artifact.size is not None else ""
+    file = (
+        f"{{ name = {_text(artifact.file)}, url = {_text(address(artifact, urls, local=True) or '')}{size}, "
+        f"hashes = {{ sha256 = {_text(artifact.sha256)} }} }}"
+    )
+    yield ""
+    yield "[[packages]]"
+    yield f"name = {_text(artifact.name)}"
+    yield f"version = {_text(artifact.version)}"
+    yield f"wheels = [{file}]" if artifact.kind == "wheel" else f"sdist = {file}"
+
+
+def _text(value: str) -> str:
+    """A TOML basic string: JSON's escapes are a part of TOML's."""
+    return json.dumps(value, ensure_ascii=False)

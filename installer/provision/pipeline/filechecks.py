@@ -1,0 +1,76 @@
+"""verify --files: read the environment, hold it against RECORDs, lock and manifest."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import PurePath
+
+from provision.model.finding import CheckFailed, Finding
+from provision.model.state import Layout
+from provision.pipeline.environments import current_state, made_from, must_be_ours
+from provision.pipeline.session import Session
+from provision.prefix import placed_files, site_packages
+from provision.verifying.files import Distribution, Tree, check_files
+
+#: Bytes. TensorFlow's RECORD has 1.3 MB.
+_RECORD_LIMIT = 1 << 27
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FileCheck:
+    """What `verify --files` found. `size` is in bytes."""
+
+    environment: str
+    generation: int
+    files: int
+    size: int
+    packages: int
+    findings: tuple[Finding, ...]
+
+
+def run_file_check(reference: str | None, session: Session, environment: str | None) -> FileCheck:
+    """Hold every file of an environment against what was installed. Raises CheckFailed where there is none of ours."""
+    state = current_state(session, reference, environment)
+    must_be_ours(state)
+    made, _ = made_from(session, state)
+    assert state.generation is not None
+    session.reporter.start("Reading files")
+    tree = read(session, Layout(state.environment).generation(state.generation))
+    return FileCheck(
+        environment=state.environment,
+        generation=state.generation,
+        files=len(tree.files),
+        size=sum(one.size for one in tree.files.values()),
+        packages=len(tree.distributions),
+        findings=check_files(tree, made),
+    )
+
+
+def read(session: Session, prefix: str) -> Tree:
+    from provision.world.trees import read_tree
+
+    packages = site_packages(session.files, prefix)
+    if packages is None:
+        raise CheckFailed(Finding("no-site-packages", "error", f"{prefix} has no site-packages folder."))
+    return Tree(
+        packages=PurePath(packages).relative_to(prefix).as_posix(),
+        files=read_tree(prefix, session.reporter.advance),
+        distributions=tuple(_distributions(session, packages)),
+        placed=placed_files(session.files, prefix),
+    )
+
+
+def _distributions(session: Session, packages: str) -> Iterator[Distribution]:
+    from packaging.utils import canonicalize_name
+
+    for folder in session.files.listdir(packages):
+        if folder.endswith(".dist-info"):
+            record = str(PurePath(packages, folder, "RECORD"))
+            text = (
+                session.files.read_text(record, limit=_RECORD_LIMIT) if session.files.stat(record) else None
+            )
+            name, _, version = folder.removesuffix(".dist-info").rpartition("-")
+            yield Distribution(
+                name=canonicalize_name(name), version=version.replace("_", "+"), folder=folder, record=text
+            )

@@ -1,0 +1,240 @@
+"""Every installed file against what its RECORD, the lock and the manifest of placed libraries say of it. Pure."""
+
+from __future__ import annotations
+
+import csv
+import posixpath
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from provision.model.finding import Evidence, Finding, Remedy
+from provision.model.lock import Lock
+from provision.ports import FileFact
+
+#: Paths shown in one finding; the rest is counted.
+_SHOWN = 5
+#: What installers and interpreters write beside the files of a package, and what an environment itself consists of.
+_OWN = re.compile(
+    r"(.*/)?__pycache__/.*|.*\.py[co]|.*\.dist-info/(RECORD|INSTALLER|REQUESTED|direct_url\.json|uv_cache\.json|"
+    r"[^/]*\.jws|[^/]*\.p7s)|(.*/)?site-packages/(_virtualenv\.(py|pth)|distutils-precedence\.pth)|"
+    r"(bin|Scripts)/(python[^/]*|pypy[^/]*|[Aa]ctivate[^/]*|deactivate\.bat|pydoc\.bat)|provision-libraries\.json|"
+    r"(bin|Scripts)/[^/]+\.(bat|ps1|fish|csh|nu|xsh)"
+)
+_CUDNN = re.compile(r"libcudnn\.so\.(\d+)|cudnn64_(\d+)\.dll", re.IGNORECASE)
+_CPU_NAME = re.compile(r"-cpu$|^intel-tensorflow")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Distribution:
+    """An installed distribution: canonical name, version, the path of its RECORD and that file's text (None: absent)."""
+
+    name: str
+    version: str
+    folder: str
+    record: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tree:
+    """An environment as it was read. Paths are relative to it, with forward slashes; `packages` is site-packages."""
+
+    packages: str
+    files: Mapping[str, FileFact]
+    distributions: tuple[Distribution, ...]
+    placed: tuple[Mapping[str, Any], ...] = ()
+
+
+@dataclass(slots=True)
+class _Claims:
+    """Path -> who owns it, with the hash that the owner states (hexadecimal; empty where none is stated)."""
+
+    owners: dict[str, list[tuple[str, str]]] = field(default_factory=lambda: defaultdict(list))
+
+    def add(self, path: str, owner: str, sha256: str) -> None:
+        self.owners[path].append((owner, sha256))
+
+
+def check_files(tree: Tree, lock: Lock) -> tuple[Finding, ...]:
+    """All that is wrong with the files of an environment that was made from a lock; nothing for a sound one."""
+    claims = _claims(tree)
+    return (
+        *_distributions(tree, lock),
+        *_records(tree),
+        *_missing_and_altered(tree, claims),
+        *_owned_twice(claims, lock),
+        *_foreign(tree, claims),
+        *_cudnns(tree),
+    )
+
+
+def _claims(tree: Tree) -> _Claims:
+    claims = _Claims()
+    for one in tree.distributions:
+        for row in csv.reader((one.record or "").splitlines()):
+            if row:
+                path = posixpath.normpath(posixpath.join(tree.packages, row[0].replace("\\", "/")))
+                claims.add(path, one.name, hexadecimal(row[1] if len(row) > 1 else ""))
+    for placed in tree.placed:
+        claims.add(str(placed["path"]), "provision's libraries", str(placed.get("sha256", "")))
+    return claims
+
+
+def hexadecimal(stated: str) -> str:
+    """RECORD's `sha256=` with unpadded base64 -> hexadecimal; other algorithms and nothing -> the empty text."""
+    import base64
+
+    algorithm, _, text = stated.partition("=")
+    if algorithm != "sha256" or not text:
+        return ""
+    try:
+        return base64.urlsafe_b64decode(text + "=" * (-len(text) % 4)).hex()
+    except ValueError:
+        return ""
+
+
+def _distributions(tree: Tree, lock: Lock) -> Iterator[Finding]:
+    """The packages themselves: missing, of another version, not of the lock, that must be absent."""
+    installed = {one.name: one.version for one in tree.distributions}
+    locked = {a.name: a.version for a in lock.packages}
+    gone = sorted(name for name in locked if name not in installed)
+    if gone:
+        yield _finding("package-missing", f"Packages of the lock are not installed: {', '.join(gone)}.", gone)
+    for name in sorted(locked.keys() & installed.keys()):
+        if not _same_version(installed[name], locked[name]):
+            yield _other_version(name, installed[name], locked[name])
+    bad = sorted(name for name in installed if name in lock.absent)
+    if bad:
+        yield _finding("package-unwanted", f"Packages that must be absent are there: {', '.join(bad)}.", bad)
+    tools = {"pip", "setuptools", "wheel"} if lock.pip else set()
+    more = sorted(name for name in installed if name not in locked and name not in bad and name not in tools)
+    if more:
+        yield _finding("package-foreign", f"Packages that the lock does not have: {', '.join(more)}.", more)
+    yield from _cpu_builds(installed, locked, lock)
+
+
+def _same_version(installed: str, locked: str) -> bool:
+    from packaging.version import InvalidVersion, Version
+
+    try:
+        return Version(installed) == Version(locked)
+    except InvalidVersion:
+        return installed == locked
+
+
+def _other_version(name: str, installed: str, locked: str) -> Finding:
+    return Finding(
+        "package-version", "error", f"{name} is {installed}; the lock has {locked}.",
+        evidence=(Evidence("installed", installed), Evidence("lock", locked)), remedies=(_AGAIN,),
+    )  # fmt: skip
+
+
+def _cpu_builds(installed: Mapping[str, str], locked: Mapping[str, str], lock: Lock) -> Iterator[Finding]:
+    """A build for the CPU that came over one for a card."""
+    if lock.hardware == "cpu":
+        return
+    for name, version in sorted(installed.items()):
+        by_name = _CPU_NAME.search(name) and name not in locked
+        by_label = version.endswith("+cpu") and not locked.get(name, "+cpu").endswith("+cpu")
+        if by_name or by_label:
+            summary = f"{name} {version} is a build for the CPU; the lock is for {lock.hardware} hardware."
+            yield Finding("cpu-build", "error", summary, remedies=(_AGAIN,))
+
+
+def _records(tree: Tree) -> Iterator[Finding]:
+    without = sorted(one.name for one in tree.distributions if one.record is None)
+    if without:
+        yield _finding("record-missing", f"No RECORD says what belongs to {', '.join(without)}.", without)
+
+
+def _missing_and_altered(tree: Tree, claims: _Claims) -> Iterator[Finding]:
+    missing: dict[str, list[str]] = defaultdict(list)
+    altered: dict[str, list[str]] = defaultdict(list)
+    for path, owners in claims.owners.items():
+        fact = tree.files.get(path)
+        stated = [sha256 for _, sha256 in owners if sha256]
+        owner = owners[0][0]
+        if fact is None:
+            if not _OWN.fullmatch(path):
+                missing[owner].append(path)
+        elif stated and fact.sha256 not in stated:
+            altered[owner].append(path)
+    yield from _by_owner("file-missing", "{count} of {owner} are gone.", missing)
+    yield from _by_owner("file-altered", "{count} of {owner} are not what was installed.", altered)
+    yield from _by_owner("link-altered", "{count} of {owner} do not show where they did.", _links(tree))
+
+
+def _links(tree: Tree) -> dict[str, list[str]]:
+    wrong = [
+        str(row["path"])
+        for row in tree.placed
+        if row.get("link")
+        and (fact := tree.files.get(str(row["path"])))
+        and (fact.link != row["link"] or fact.dead)
+    ]
+    return {"provision's libraries": wrong} if wrong else {}
+
+
+def _owned_twice(claims: _Claims, lock: Lock) -> Iterator[Finding]:
+    """Paths that two distributions claim with other contents, or that a package claims which must be absent."""
+    pairs: dict[tuple[str, ...], list[str]] = defaultdict(list)
+    for path, owners in claims.owners.items():
+        names = tuple(sorted({name for name, _ in owners}))
+        differ = len({sha256 for _, sha256 in owners if sha256}) > 1
+        if len(names) > 1 and not _OWN.fullmatch(path) and (differ or set(names) & set(lock.absent)):
+            pairs[names].append(path)
+    for names, paths in sorted(pairs.items()):
+        text = f"{' and '.join(names)} both own {_count(paths)}; the one installed last has written them."
+        yield _finding("file-owned-twice", text, paths)
+
+
+def _foreign(tree: Tree, claims: _Claims) -> Iterator[Finding]:
+    """Files in site-packages that nobody claims."""
+    found = sorted(
+        path
+        for path in tree.files
+        if path.startswith(f"{tree.packages}/") and path not in claims.owners and not _OWN.fullmatch(path)
+    )
+    if found:
+        yield _finding(
+            "file-foreign", f"{_count(found)} in site-packages belong to no package.", found, "warning"
+        )
+
+
+def _cudnns(tree: Tree) -> Iterator[Finding]:
+    """Copies of cuDNN of one name: the one that is loaded first serves everybody in the process."""
+    copies: dict[str, list[str]] = defaultdict(list)
+    for path, fact in tree.files.items():
+        if fact.link is None and (match := _CUDNN.fullmatch(posixpath.basename(path))):
+            copies[match[1] or match[2]].append(path)
+    for major, paths in sorted(copies.items()):
+        if len(paths) > 1:
+            text = f"cuDNN {major} is there {len(paths)} times; the copy that is loaded first serves the whole process."
+            yield _finding("two-cudnn", text, sorted(paths), "warning")
+
+
+def _by_owner(code: str, text: str, paths: Mapping[str, list[str]]) -> Iterator[Finding]:
+    for owner, found in sorted(paths.items()):
+        yield _finding(code, text.format(count=_count(found), owner=owner), sorted(found))
+
+
+def _count(paths: Sequence[str]) -> str:
+    return f"{len(paths)} file{'s' if len(paths) > 1 else ''}"
+
+
+_AGAIN = Remedy("Build it anew from the lock.", "provision apply PROFILE --reinstall")
+
+
+def _finding(code: str, summary: str, paths: Sequence[str], severity: str = "error") -> Finding:
+    more = f"\n... and {len(paths) - _SHOWN} more" if len(paths) > _SHOWN else ""
+    return Finding(
+        code, severity, summary,  # type: ignore[arg-type]
+        evidence=(Evidence("environment", "\n".join(paths[:_SHOWN]) + more),), remedies=(_AGAIN,),
+    )  # fmt: skip
+
+
+def verdict(findings: Iterable[Finding]) -> bool:
+    """True where nothing is wrong (warnings may be)."""
+    return all(finding.severity != "error" for finding in findings)
