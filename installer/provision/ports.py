@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 # Only for types: who speaks to a Reader need not pay for the nouns of the other ports.
 if TYPE_CHECKING:
     from provision.model.finding import Finding
-    from provision.model.lock import Artifact, Lock
+    from provision.model.lock import Artifact, CondaArtifact, Lock
     from provision.model.machine import Interpreter
     from provision.model.profile import Index
     from provision.model.state import Stat
@@ -126,6 +126,8 @@ class ClosureRequest:
     preferences: Mapping[str, str] = field(default_factory=dict)
     #: False: only the packages named, to learn where their files are.
     dependencies: bool = True
+    #: name -> version of distributions that are there already: they count, are not replaced and not returned.
+    provided: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -183,6 +185,54 @@ class Catalog(Protocol):
 
     def build_requires(self, package: ClosedPackage) -> tuple[str, ...]:
         """What building a package's sdist asks for (PEP 518), read from the sdist itself."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CondaRequest:
+    """Ask channels for an environment. Specs are conda match specs, `channels` names or addresses, best first.
+
+    `virtual_packages` (`__cuda` -> `11.8`) are what the target machine has, whatever the machine that solves is.
+    """
+
+    specs: tuple[str, ...]
+    channels: tuple[str, ...]
+    subdir: str
+    virtual_packages: Mapping[str, str] = field(default_factory=dict)
+    #: Only packages built before this day (YYYY-MM-DD).
+    as_of: str | None = None
+    #: Packages of a former lock, to keep where they still fit.
+    preferences: tuple[CondaArtifact, ...] = ()
+
+
+class Channels(Protocol):
+    """Conda channels as data."""
+
+    def solve(self, request: CondaRequest) -> tuple[CondaArtifact, ...] | CatalogFailure:
+        """The whole environment, sorted by name. An artifact without any hash has neither of the two."""
+
+
+class CondaInstaller(Protocol):
+    """The engine that makes conda environments."""
+
+    def present(self, artifacts: Sequence[CondaArtifact]) -> frozenset[str]:
+        """Keys of those that need no download."""
+
+    def fetch(self, artifacts: Sequence[CondaArtifact], advance: Callable[[int], None]) -> Mapping[str, str]:
+        """Key -> path of the file, its hash checked. Raises ProvisionError leaves."""
+
+    def install(
+        self,
+        prefix: str,
+        environment: str,
+        artifacts: Sequence[CondaArtifact],
+        files: Mapping[str, str],
+        requested: Sequence[str],
+    ) -> int:
+        """Make a prefix hold exactly these packages; paths inside their files say `environment`. Returns how many
+        packages were linked or unlinked. Raises ApplyError."""
+
+    def run_script(self, prefix: str, script: str, artifact: CondaArtifact) -> None:
+        """Run a package's post-link script. Raises ApplyError."""
 
 
 class Reporter(Protocol):
@@ -343,6 +393,9 @@ class Installer(Protocol):
 
     def contents(self, wheel: LocalFile) -> Contents:
         """What a wheel holds, by its own directory; nothing is unpacked. Raises ApplyError for what is no wheel."""
+
+    def places(self, environment: str, wheels: Sequence[LocalFile]) -> tuple[str, ...]:
+        """Everything that installing these wheels writes, relative to the environment; a metadata folder as a whole."""
 
     def wrong_sizes(self, environment: str, wheels: Sequence[LocalFile]) -> tuple[str, ...]:
         """Installed files that are absent or have another size than in the wheel."""

@@ -58,9 +58,9 @@ def snapshot(files: Files, prefix: str) -> str:
     every file (`verify --files` does).
     """
     folder = site_packages(files, prefix)
+    lines = _conda_lines(files, prefix)
     if folder is None:
-        return ""
-    lines = []
+        return hashlib.sha256("\n".join(lines).encode()).hexdigest() if lines else ""
     for name in files.listdir(folder):
         if name.endswith((".dist-info", ".egg-info")):
             record = files.stat(str(PurePath(folder) / name / "RECORD"))
@@ -71,6 +71,17 @@ def snapshot(files: Files, prefix: str) -> str:
         found = files.stat(str(PurePath(prefix) / row["path"]))
         lines.append(f"{row['path']} {(found.size, found.mtime_ns, found.link) if found else None}")
     return hashlib.sha256("\n".join(lines).encode()).hexdigest()
+
+
+def _conda_lines(files: Files, prefix: str) -> list[str]:
+    """Each conda record with its size and time; none in other environments."""
+    folder = str(PurePath(prefix) / "conda-meta")
+    lines = []
+    for name in files.listdir(folder):
+        found = files.stat(str(PurePath(folder) / name)) if name.endswith(".json") else None
+        if found is not None:
+            lines.append(f"conda {name} {found.size} {found.mtime_ns}")
+    return lines
 
 
 def manifest(files: Files, prefix: str) -> dict[str, Any]:

@@ -142,6 +142,14 @@ class TinyInstaller:
     def contents(self, wheel: LocalFile) -> Contents:
         return Contents((Member(f"{wheel.artifact.name}/__init__.py", 1, 1),), (wheel.artifact.name,))
 
+    def places(self, environment: str, wheels: Sequence[LocalFile]) -> tuple[str, ...]:
+        found = []
+        for wheel in wheels:
+            name, version = wheel.artifact.name, wheel.artifact.version
+            found += [f"{PACKAGES}/{name}/__init__.py", f"{PACKAGES}/{name}/data.bin", f"bin/{name}"]
+            found.append(f"{PACKAGES}/{name}-{version}.dist-info")
+        return tuple(found)
+
     def wrong_sizes(self, environment: str, wheels: Sequence[LocalFile]) -> tuple[str, ...]:
         return ()
 

@@ -13,8 +13,9 @@ ROOT = Path(__file__).parents[2] / "installer" / "provision"
 LEVELS = {
     "model": 0,
     "knowledge": 1, "ports": 1, "documents": 1,
-    "prefix": 2,
+    "prefix": 2, "condaprefix": 2.5,
     "loading": 3, "linting": 3, "detecting": 3, "resolving": 3, "locking": 3, "artifacts": 3, "inspecting": 3,
+    "stocktaking": 3, "repairing": 3,
     "planning": 3, "applying": 3, "verifying": 3, "diagnosing": 3, "exporting": 3, "schemas": 3, "world": 3,
     "pipeline": 4,
     "cli": 5,

@@ -46,8 +46,10 @@ RECEIPT = Receipt(
 )  # fmt: skip
 LOCK = Lock(
     profile="team", target="linux-x86_64", python="3.10", digests=Digests(profile="", knowledge=""), frameworks=("torch",),
-    stack=(Choice(axis="torch", value="torch==2.0.1+cu118", confidence="tested", because="its maker tested it with cuda 11.8"),
-           Choice(axis="cudnn", value="8.7.0.84", because="it comes inside the wheel")),
+    stack=(
+        Choice(axis="torch", value="torch==2.0.1+cu118", confidence="tested", because="tested with cuda 11.8"),
+        Choice(axis="cudnn", value="8.7.0.84", because="it comes inside the wheel"),
+    ),
     patches=(Patch(requirement="numpy<2", because="built against numpy 1"),),
 )  # fmt: skip
 FAILED = replace(

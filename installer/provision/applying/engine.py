@@ -7,20 +7,22 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
-from provision.applying import trash
+from provision.applying import in_place, trash
 from provision.applying.generations import open_places, write_record
+from provision.applying.in_place_steps import IN_PLACE
 from provision.applying.journal import Writer, read
 from provision.applying.names import check
 from provision.applying.recovery import finish, sweep, take_back
-from provision.applying.steps import HANDLERS, Context, group
+from provision.applying.steps import HANDLERS, Context, check_contents, group
 from provision.applying.troubles import not_undone, trouble
 from provision.model.finding import ApplyError, BlockedError, Finding, ProvisionError, Remedy, RollbackError
+from provision.model.inventory import Inventory
 from provision.model.journal import Entry
 from provision.model.lock import Lock
 from provision.model.plan import Plan, Step
 from provision.model.receipt import Receipt
 from provision.model.state import EnvState, Layout, Record
-from provision.ports import Files, Installer, Placer, Reporter, Store
+from provision.ports import CondaInstaller, Files, Installer, Placer, Reporter, Store
 from provision.prefix import read_record, snapshot
 
 
@@ -35,6 +37,8 @@ class Effects:
     now: Callable[[], str]
     prove: Callable[[str, int], Receipt]
     fetch_python: Callable[[str], str]
+    #: The engine for conda environments; None where no lock asks for one.
+    conda: CondaInstaller | None = None
     placer: Placer | None = None
     #: File name, or library -> a path that the user gave for it.
     given: dict[str, str] = field(default_factory=dict)
@@ -68,6 +72,18 @@ def apply(plan: Plan, lock: Lock, state: EnvState, effects: Effects) -> Outcome:
     if not plan.steps:
         return Outcome(outcome="unchanged", generation=plan.generation)
     return _Transaction(plan, lock, state, effects).run()
+
+
+def apply_in_place(plan: Plan, lock: Lock, inventory: Inventory, effects: Effects) -> Outcome:
+    """Carry out a plan in an environment that somebody else made. `inventory` is a fresh look. Raises as `apply`."""
+    if plan.blockers:
+        raise BlockedError(plan.blockers)
+    check(lock)
+    if inventory.digest != plan.state:
+        raise BlockedError(_stale(plan))
+    if not plan.steps:
+        return Outcome(outcome="unchanged", generation=None)
+    return _InPlace(plan, lock, inventory, effects).run()
 
 
 class _Transaction:
@@ -134,7 +150,7 @@ class _Transaction:
             self.journal.write("done", step="remove generation")
 
     def _do(self, steps: Sequence[Step]) -> None:
-        handler = HANDLERS[steps[0].action, steps[0].kind]
+        handler = {**HANDLERS, **IN_PLACE}[steps[0].action, steps[0].kind]
         name = f"{steps[0].action} {steps[0].kind}"
         if steps[0].action == "switch":
             self._record("proven")
@@ -193,6 +209,40 @@ class _Transaction:
         except Exception as second:
             findings = error.findings if isinstance(error, ProvisionError) else ()
             raise RollbackError((*findings, not_undone(self.layout, second))) from error
+
+
+class _InPlace(_Transaction):
+    """A run in an environment that somebody else made. There is no generation and no pointer; a trash instead."""
+
+    def __init__(self, plan: Plan, lock: Lock, inventory: Inventory, effects: Effects) -> None:
+        state = EnvState(kind="foreign", environment=plan.environment)
+        super().__init__(plan, lock, state, effects)
+        self.folder = self.context.folder = plan.environment
+        self.context.inventory = inventory
+
+    def _open(self) -> None:
+        files = self.effects.files
+        open_places(files, self.layout)
+        self.failed = []
+        self.journal = Writer(files, self.layout.journal, self.effects.now, self.effects.listen)
+        in_place.note_before(files, self.layout)
+        facts = {"verb": "in-place", "lock": self.plan.lock, "profile": self.plan.profile}
+        self.journal.write("started", facts=facts)
+
+    def _commit(self) -> None:
+        check_contents(self.context)
+        self._record("proven" if self.context.receipt else "unproven")
+        self.journal.write("committing")
+        with suppress(OSError):
+            in_place.finish(self.effects.files, self.layout)
+            self.journal.write("committed")
+
+    def _keep_failed(self, receipt: Receipt) -> Outcome:
+        """Nothing of it stays: the environment is what it was."""
+        in_place.undo(self.effects.files, self.layout)
+        self.journal.write("undone", facts={"proof": "failed"})
+        findings = tuple(f for job in receipt.jobs for f in job.findings)
+        return Outcome(outcome="failed", generation=None, receipt=receipt, findings=findings)
 
 
 class _ProofFailed(Exception):

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import PurePath
 from typing import TYPE_CHECKING
 
-from provision.applying import trash
+from provision.applying import in_place, trash
 from provision.applying.generations import discard, guard, number_of, remove_notes, restore_pointer
 from provision.applying.journal import Log, Writer, read
 from provision.model.state import Layout
@@ -33,6 +33,7 @@ def recover(files: Files, environment: str, now: str) -> Recovered | None:
     guard(files, layout)
     log = read(files, layout.journal)
     if not log.open:
+        in_place.drop_unbegun(files, layout)
         sweep(files, layout)
         return None
     if log.damaged:
@@ -53,6 +54,8 @@ def recover(files: Files, environment: str, now: str) -> Recovered | None:
 
 def finish(files: Files, layout: Layout, removed: Iterable[int]) -> None:
     """After the commit: what was removed is deleted, with what was noted of it."""
+    if in_place.is_open(files, layout):
+        in_place.finish(files, layout)
     trash.empty(files, layout)
     for number in removed:
         if files.stat(layout.generation(number)) is None:
@@ -64,6 +67,9 @@ def take_back(files: Files, layout: Layout, log: Log) -> None:
 
     Paths are built from the layout and numbers: a journal that was tampered with cannot name another place.
     """
+    if log.verb == "in-place":
+        in_place.undo(files, layout)
+        return
     begun = log.entries[0]
     trash.give_back(files, layout)
     restore_pointer(files, layout, number_of(layout, begun.undo.get("pointer")))
@@ -74,7 +80,9 @@ def take_back(files: Files, layout: Layout, log: Log) -> None:
 def _by_looking(files: Files, layout: Layout, now: str) -> Recovered:
     """The journal cannot be read: what was never finished goes, and the pointer shows to what is whole."""
     if files.stat(layout.discarded) is not None:
-        trash.empty(files, layout)
+        finish(files, layout, ())
+    elif in_place.is_open(files, layout) and files.stat(layout.trash) is not None:
+        in_place.undo(files, layout)
     trash.give_back(files, layout)
     current = number_of(layout, files.pointed(layout.environment))
     whole = [n for n in generation_numbers(files, layout) if _is_whole(files, layout, n)]

@@ -9,9 +9,11 @@ from pathlib import PurePath
 from typing import TYPE_CHECKING, Protocol
 
 from provision.applying.archives import hostile
+from provision.applying.conda import CreatePrefix, FetchConda, InstallConda, check_owners
 from provision.applying.placing import PlaceLibraries
 from provision.applying.scripts import redirect
 from provision.model.finding import ApplyError, Evidence, Finding, Remedy
+from provision.model.inventory import Inventory
 from provision.model.lock import Artifact, Lock
 from provision.model.plan import Plan, Step
 from provision.model.receipt import Receipt
@@ -34,7 +36,10 @@ class Context:
     effects: Effects
     python: str = ""
     wheels: dict[str, LocalFile] = field(default_factory=dict)
+    conda_files: dict[str, str] = field(default_factory=dict)
     receipt: Receipt | None = None
+    #: For a change in place: what the environment held when the plan was made.
+    inventory: Inventory | None = None
     #: The comparison of what was installed with the wheels, which runs beside the proof.
     begun_check: Callable[[], tuple[str, ...]] | None = None
 
@@ -111,19 +116,19 @@ class BuildPackages:
 
 
 def python_of(context: Context) -> str:
-    windows = PurePath(context.folder) / "Scripts" / "python.exe"
-    return str(
-        windows if context.lock.target.startswith("windows") else PurePath(context.folder) / "bin" / "python"
-    )
+    folder = PurePath(context.folder)
+    if not context.lock.target.startswith("windows"):
+        return str(folder / "bin" / "python")
+    return str(folder / "python.exe" if context.lock.manager == "conda" else folder / "Scripts" / "python.exe")
 
 
 class InstallPackages:
     def do(self, context: Context, steps: Sequence[Step]) -> None:
         gather(context)
         wheels = [context.wheels[a.sha256] for a in context.lock.packages]
-        _refuse_hostile(context, wheels)
+        refuse_hostile(context, wheels)
         context.effects.installer.install(context.folder, wheels)
-        _mend_sizes(context, wheels)
+        mend_sizes(context, wheels)
         context.begun_check = context.effects.installer.begin_contents_check(context.folder, wheels)
         redirect(context.effects.files, context.folder, context.layout.environment)
         context.effects.reporter.stage("Installed", f"{len(steps)} packages, Python {context.lock.python}")
@@ -139,17 +144,19 @@ class InstallPackages:
         unwanted = sorted({key[0] for key in found} & set(context.lock.absent))
         if missing or unwanted:
             raise ApplyError(_not_installed(missing, unwanted))
+        if context.lock.manager == "conda":
+            check_owners(context)
         return True
 
 
-def _refuse_hostile(context: Context, wheels: Sequence[LocalFile]) -> None:
+def refuse_hostile(context: Context, wheels: Sequence[LocalFile]) -> None:
     for wheel in wheels:
         contents = context.effects.installer.contents(wheel)
         if (finding := hostile(wheel.artifact.file, contents, context.lock.target)) is not None:
             raise ApplyError(finding)
 
 
-def _mend_sizes(context: Context, wheels: Sequence[LocalFile]) -> None:
+def mend_sizes(context: Context, wheels: Sequence[LocalFile]) -> None:
     """An unpacked copy in the engine's cache that lost or gained bytes is thrown away and made again, once."""
     installer = context.effects.installer
     if not installer.wrong_sizes(context.folder, wheels):
@@ -228,6 +235,9 @@ class Switch:
 HANDLERS: dict[tuple[str, str], Handler] = {
     ("fetch", "interpreter"): FetchInterpreter(),
     ("create", "environment"): CreateEnvironment(),
+    ("create", "prefix"): CreatePrefix(),
+    ("fetch", "conda"): FetchConda(),
+    ("install", "conda"): InstallConda(),
     ("fetch", "package"): FetchPackages(),
     ("build", "package"): BuildPackages(),
     ("install", "package"): InstallPackages(),

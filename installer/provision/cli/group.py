@@ -19,6 +19,7 @@ VERBS = {
     "gc": "Remove generations that nothing needs.",
     "recover": "Make whole what an interrupted run left.",
     "run": "Run a command inside the environment.",
+    "import": "Make a profile of an environment.yml.",
     "detect": "Show this machine: hardware, drivers, Pythons, each with where it was read.",
     "inspect": "Show what a wheel says of itself: builds, GPU code, libraries, glibc.",
     "profiles": "List the profiles that come with provision.",
@@ -29,7 +30,7 @@ VERBS = {
     "explain": "Say what an error means: a log or a traceback in, cause and way out.",
     "report": "Write a bundle for a bug report, with names, paths and secrets replaced.",
     "init": "Write a first profile for given frameworks and this (or named) hardware.",
-    "export": "Write a lock as requirements.txt, pylock.toml, environment.yml or Dockerfile.",
+    "export": "Write a lock as requirements.txt, pylock.toml, environment.yml, Dockerfile or conda-lock.yml.",
     "knowledge": "List, show, search and learn the facts that decisions rest on, each with its source.",
     "completion": "Print the completion script of a shell.",
 }

@@ -51,7 +51,14 @@ def show_plan(prepared: Prepared) -> None:
     elif plan.steps:
         say(f"Nothing has been changed. Apply with: provision apply {shown(prepared.source.path)}")
     else:
-        say(f"Nothing to do: {shown(plan.environment)} is generation {plan.generation}, as proven.")
+        say(_nothing_to_do(prepared))
+
+
+def _nothing_to_do(prepared: Prepared) -> str:
+    plan = prepared.plan
+    if prepared.in_place:
+        return f"Nothing to do: {shown(plan.environment)} holds what the lock says."
+    return f"Nothing to do: {shown(plan.environment)} is generation {plan.generation} of {plan.profile}, as proven."
 
 
 def _show_notes(plan: Plan) -> None:
@@ -95,6 +102,8 @@ def _step_lines(plan: Plan) -> list[str]:
         a: [s for s in plan.steps if s.action == a]
         for a in ("create", "fetch", "build", "install", "place", "prove", "switch")
     }
+    for step in (s for s in plan.steps if s.action == "remove"):
+        lines.append(f"  {paint('-', fg='red')} {'remove':<9} {step.subject}   ({step.reason})")
     for step in by["create"]:
         lines.append(
             _step("+", "create", f"{shown(plan.environment)}  {step.subject}, Python {step.args['version']}")
@@ -164,9 +173,7 @@ def show_outcome(prepared: Prepared, outcome: Outcome, quiet: bool) -> None:
         return
     plan = prepared.plan
     if outcome.outcome == "unchanged":
-        say(
-            f"Nothing to do: {shown(plan.environment)} is generation {plan.generation} of {plan.profile}, as proven."
-        )
+        say(_nothing_to_do(prepared))
         return
     assert outcome.generation is not None
     if outcome.receipt:
@@ -176,7 +183,8 @@ def show_outcome(prepared: Prepared, outcome: Outcome, quiet: bool) -> None:
         )
     receipt = Layout(plan.environment).receipt(outcome.generation)
     say(f"Ready: provision run {shown_reference(prepared)}-- python train.py")
-    say(f"       activate: {activation(plan.environment)}     receipt: {shown(receipt)}")
+    activate = f"activate: {activation(plan.environment)}     " if prepared.lock.manager == "venv" else ""
+    say(f"       {activate}receipt: {shown(receipt)}")
 
 
 def shown_reference(prepared: Prepared) -> str:
@@ -192,6 +200,9 @@ def _show_failed(prepared: Prepared, outcome: Outcome) -> None:
     for finding in outcome.findings:
         for line in finding_lines(finding, sys.stderr):
             say(line, err=True)
+    if prepared.in_place:
+        say(f"{shown(prepared.plan.environment)} is what it was before: all was taken back.", err=True)
+        return
     state = prepared.state
     where = shown(prepared.plan.environment)
     still = f"{where} is still generation {state.generation}" if state.generation else f"{where} was not made"

@@ -35,6 +35,10 @@ if TYPE_CHECKING:
 @click.option("--locked", is_flag=True, help="Do not make or change a lock; fail if it is missing or stale.")
 @click.option("--dry-run", is_flag=True, help="The same as `provision plan`.")
 @click.option("-y", "--yes", is_flag=True, help="Do not ask before an existing environment is changed.")
+@click.option(
+    "--in-place", is_flag=True,
+    help="Change an environment that somebody else made where it stands; what is removed is kept until all is proven.",
+)
 @click.option("--reinstall", is_flag=True, help="Build a new generation even if nothing has changed.")
 @gate_options
 @library_options
@@ -63,7 +67,7 @@ def command(
 
 
 #: With one of these the quick answer does not hold.
-_LONG_WAY = ("reinstall", "python", "variant", "machine_file", "for_machine")
+_LONG_WAY = ("in_place", "reinstall", "python", "variant", "machine_file", "for_machine")
 
 
 def _quick(profile: str, chosen: dict[str, Any], as_json: bool, quiet: bool) -> bool:
@@ -113,7 +117,7 @@ def _apply(profile: str, chosen: dict[str, Any], as_json: bool, quiet: bool) -> 
     options = Options(
         environment=chosen["environment"], device=chosen["device"], python=chosen["python"],
         variant=chosen["variant"], locked=chosen["locked"], yes=chosen["yes"], reinstall=chosen["reinstall"],
-        force=chosen["force"], for_machine=chosen["for_machine"],
+        force=chosen["force"], for_machine=chosen["for_machine"], in_place=chosen["in_place"],
         accept_licence=chosen["accept_licence"],
     )  # fmt: skip
     try:

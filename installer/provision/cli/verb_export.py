@@ -7,13 +7,17 @@ import click
 from provision.cli.common import json_option, profile_argument, variant_option
 
 _FORMATS = ("requirements", "pylock", "environment", "dockerfile")
+#: What a lock of a conda environment can be written as.
+_CONDA_FORMATS = ("conda-lock", "explicit", "environment")
 
 
 @click.command(
     "export", short_help="Write a lock as requirements.txt, pylock.toml, environment.yml or Dockerfile."
 )
 @profile_argument()
-@click.option("--format", "form", type=click.Choice(_FORMATS), required=True, help="What to write.")
+@click.option(
+    "--format", "form", type=click.Choice([*_FORMATS, "conda-lock", "explicit"]), required=True, help="What to write."
+)
 @click.option(
     "--target", default="", metavar="TARGET", help="The lock of this target. By default of this machine's."
 )
@@ -40,21 +44,26 @@ def command(
         provision export profiles/team.yaml --format requirements -o requirements.txt
         provision export profiles/locks/team/linux-x86_64-py310.lock.yaml --format pylock
         provision export cpu-tensorflow --format dockerfile | docker build -
+        provision export profiles/team-conda.yaml --format conda-lock -o conda-lock.yml
     """
     from provision.cli.common import make_session
     from provision.cli.rendering import print_json, say
+    from provision.pipeline.exchange import is_conda, run_export
     from provision.pipeline.exports import exported
     from provision.pipeline.locks import write_text
 
     session = make_session(quiet=True, as_json=as_json, offline=offline)
-    text, lock = exported(profile, form, session, target, python, variant)
+    if form in _CONDA_FORMATS and is_conda(profile, session):
+        text, told = run_export(profile, form, target or None, python or None, session), {"profile": profile}
+    else:
+        text, lock = exported(profile, form, session, target, python, variant)
+        told = {"profile": lock.profile, "target": lock.target, "python": lock.python}
     if output and output != "-":
         write_text(session.folder / output, text)
     if as_json:
         print_json(
-            {"format": form, "profile": lock.profile, "target": lock.target, "python": lock.python,
-             "path": output or None, "text": text, "findings": []}
-        )  # fmt: skip
+            {"format": form, **told, "path": output or None, "text": text, "findings": []}
+        )
     elif not output or output == "-":
         say(text.rstrip("\n"))
     return 0

@@ -41,6 +41,10 @@ _FOLDER = click.Path(file_okay=False, path_type=Path)
     help="Take what this recorded catalogue holds from it, and only the rest from the indexes.",
 )  # fmt: skip
 @click.option(
+    "--from", "taken", type=click.Path(exists=True, dir_okay=False, path_type=Path), metavar="FILE",
+    help="Take over what a conda-lock.yml pins (for a profile with manager: conda).",
+)  # fmt: skip
+@click.option(
     "--record",
     type=_FOLDER,
     metavar="DIR",
@@ -67,6 +71,7 @@ def command(
 
     session = make_session(quiet=quiet, as_json=as_json, offline=chosen["offline"])
     session.replay, session.record = _absolute(chosen["replay"]), _absolute(chosen["record"])
+    session.taken = _absolute(chosen["taken"])
     names, more = _upgraded(chosen["upgrade"], session)
     references = _references((*profiles, *more), every, session)
     sources = [v for reference in references for v in variants_of(read(reference, session.folder))]
@@ -133,7 +138,7 @@ def _check(sources: list[Source], session: Session, as_json: bool, quiet: bool) 
 
 def _tell(locked: Locked, session: Session) -> None:
     """One line of progress for each finished lock."""
-    packages = f": {len(locked.lock.packages)} packages, {locked.status}" if locked.lock else ""
+    packages = f": {len(locked.lock.pins)} packages, {locked.status}" if locked.lock else ""
     session.reporter.stage("Locked" if locked.lock else "Failed", f"{_title(locked)}{packages}")
 
 
@@ -169,7 +174,7 @@ def _as_json(locked: Locked) -> dict[str, Any]:
         "python": locked.python,
         "status": locked.status,
         "path": str(locked.path),
-        "packages": len(locked.lock.packages) if locked.lock else None,
+        "packages": len(locked.lock.pins) if locked.lock else None,
         "changes": as_document(diff(locked.before, locked.lock)) if changed else None,
     }
 

@@ -28,6 +28,10 @@ from provision.cli.common import (
 )
 @click.option("--variant", metavar="NAME", help="Take this variant of the profile, not the first that fits.")
 @click.option("--locked", is_flag=True, help="Do not make or change a lock; fail if it is missing or stale.")
+@click.option(
+    "--in-place", is_flag=True,
+    help="Change an environment that somebody else made where it stands; what is removed is kept until all is proven.",
+)
 @click.option("--reinstall", is_flag=True, help="Plan a new generation even if nothing has changed.")
 @click.option(
     "--out", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE",
@@ -57,7 +61,9 @@ def command(
         machine_file=chosen.pop("machine_file"),
         overrides=chosen.pop("overrides", None),
     )
-    options = Options(**chosen)
+    options = Options(**chosen, partial=True)
+    if out is not None and options.in_place:
+        raise click.UsageError("--out keeps plans for generations only, not for --in-place.")
     prepared = prepare(profile, session, options)
     if out is not None and not prepared.plan.blockers:
         from provision.pipeline.saved import save

@@ -293,21 +293,25 @@ class _Judge:
             ),
             summary=fill(row.meaning.say(self.lang), facts),
             detail="" if follows else self._detail(decided, possible, facts),
-            evidence=(*map(self._evidence, self.hits[code].lines), *self._used(decided, facts)),
+            evidence=(*map(self._evidence, self.hits[code].lines), *self._used(code, decided, facts)),
             remedies=tuple(ways),
         )
 
     def _detail(self, decided: Cause | None, possible: list[Cause], facts: Facts) -> str:
         if decided:
             return fill(decided.text.say(self.lang), facts)
-        if not possible:
-            return ""
-        told = [t for t in (fill(c.text.say(self.lang), facts) for c in possible) if UNKNOWN not in t]
-        texts = [f"({i}) {t}" for i, t in enumerate(told, 1)] if len(told) > 1 else told
+        told = [fill(c.text.say(self.lang), facts) for c in self._sayable(possible, facts)]
         asked = dict.fromkeys(self._name(n) for c in possible for n in unknown(c.when, facts))
-        tell = [self._phrase("tell-apart", facts=self._phrase("comma").join(asked))] if asked else []
-        opening = [self._phrase("causes")] if len(told) > 1 else []
-        return "\n".join([*opening, *texts, *tell])
+        several = len(told) > 1
+        lines = [self._phrase("causes"), *(f"({i}) {t}" for i, t in enumerate(told, 1))] if several else told
+        tell = "tell-apart" if several else "tell-more"
+        return "\n".join(
+            [*lines, *([self._phrase(tell, facts=self._phrase("comma").join(asked))] if asked else [])]
+        )
+
+    def _sayable(self, causes: list[Cause], facts: Facts) -> list[Cause]:
+        """The causes that can be said with the facts at hand."""
+        return [c for c in causes if UNKNOWN not in fill(c.text.say(self.lang), facts)]
 
     def _name(self, fact: str) -> str:
         """A fact's name for people: its own phrase, that of its kind, or the name itself."""
@@ -316,10 +320,10 @@ class _Judge:
                 return self._phrase(key, name=fact.partition(".")[2])
         return fact
 
-    def _used(self, decided: Cause | None, facts: Facts) -> Iterator[Evidence]:
-        """The facts that decided."""
+    def _used(self, code: str, decided: Cause | None, facts: Facts) -> Iterator[Evidence]:
+        """The facts that decided and that do not stand in the lines themselves."""
         for name in decided.when if decided else ():
-            if not name.startswith("seen.") and name in facts:
+            if name in facts and name not in self.hits[code].values and not name.startswith("seen."):
                 yield Evidence(self._name(name), facts[name])
 
     def _ways(
@@ -328,7 +332,8 @@ class _Judge:
         if decided and decided.ways:
             ways: Iterable[Way] = decided.ways
         else:
-            ways = (*row.ways, *(w for c in (() if decided else possible) for w in c.ways))
+            others = () if decided else self._sayable(possible, facts)
+            ways = (*row.ways, *(w for c in others for w in c.ways))
         for way in list(dict.fromkeys(ways))[:_WAYS]:
             text, run = fill(way.text.say(self.lang), facts), fill(way.run, facts)
             if UNKNOWN not in text:

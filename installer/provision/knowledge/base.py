@@ -34,7 +34,7 @@ from provision.knowledge.rules import applies
 from provision.knowledge.versions import canonicalize_name, holds, holds_any
 
 _Kind = TypeVar("_Kind", bound=Row)
-_TOP_KEY = re.compile(r"^([a-z]+):", re.MULTILINE)
+_TOP_KEY = re.compile(r"^([a-z][a-z-]*):", re.MULTILINE)
 #: Files of this folder that other readers own.
 _NOT_OURS = ("artifacts", "devices", "sonames", "symptoms")
 

@@ -346,6 +346,29 @@ class RuleRow(Row):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class CondaSpecRow(Row):
+    """What an axis of a profile is called as a conda package, for some versions and one runtime. `build` is a
+    glob that the build string must match, so that no build for another runtime slips in. With `channels`, it
+    speaks only for a profile that names one of them.
+    """
+
+    axis: Literal["torch", "tensorflow", "cuda", "cudnn"]
+    runtime: RuntimeKind
+    package: str
+    build: str = ""
+    versions: tuple[str, ...] = ()
+    channels: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CondaNameRow(Row):
+    """The Python distribution that a conda package of another name installs; empty where it installs none."""
+
+    package: str
+    distribution: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class LintRow(Row):
     """Something in a file, or a path, that is known to end badly; `linting` says it before anything runs.
 
@@ -396,6 +419,8 @@ KINDS: Mapping[str, type[Row]] = {
     "libraries": LibraryRow,
     "reaches": ReachRow,
     "rules": RuleRow,
+    "conda-specs": CondaSpecRow,
+    "conda-names": CondaNameRow,
     "lints": LintRow,
     "facts": FactRow,
 }

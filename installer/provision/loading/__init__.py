@@ -9,12 +9,12 @@ import hashlib
 from dataclasses import replace
 
 from provision.documents import canonical
-from provision.documents.nodes import Table
+from provision.documents.nodes import Scalar, Table
 from provision.documents.reading import Reading
 from provision.documents.source import several
 from provision.loading.bases import Read, profile_tree, refusal
 from provision.loading.consistency import contradictions
-from provision.loading.values import CHECKS
+from provision.loading.values import CHECKS, CONDA_CHECKS
 from provision.loading.variants import split
 from provision.model.finding import Finding, ProfileError
 from provision.model.profile import Profile, Variant, kebab
@@ -40,11 +40,17 @@ def load(text: str | bytes, origin: str, read: Read | None = None) -> Profile:
 
 def _read(root: Table, findings: list[Finding]) -> Profile:
     """One mapping as a profile; what is wrong with it is added to the findings, each fault once."""
-    reading = Reading(kebab, CHECKS)
+    reading = Reading(kebab, CONDA_CHECKS if _is_conda(root) else CHECKS)
     profile: Profile = reading.noun(root, Profile)
     found = reading.findings or contradictions(profile, root)
     findings += [finding for finding in found if finding not in findings]
     return profile if found else replace(profile, extends=None)
+
+
+def _is_conda(root: Table) -> bool:
+    environment = root.get("environment")
+    manager = environment.get("manager") if isinstance(environment, Table) else None
+    return isinstance(manager, Scalar) and manager.text == "conda"
 
 
 def load_file(path: str, read: Read) -> Profile:

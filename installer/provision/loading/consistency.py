@@ -13,7 +13,24 @@ from provision.model.profile import Profile
 
 def contradictions(profile: Profile, root: Table) -> list[Finding]:
     """Problems that show only when every value is good by itself."""
-    return [*_twice(profile, root), *_index_conflicts(profile, root), *_wanted_and_absent(profile, root)]
+    return [
+        *_twice(profile, root),
+        *_index_conflicts(profile, root),
+        *_vendor_conflicts(profile, root),
+        *_wanted_and_absent(profile, root),
+        *_only_conda(profile, root),
+    ]
+
+
+def _only_conda(profile: Profile, root: Table) -> Iterator[Finding]:
+    """Keys of `environment` that say nothing where the manager is not conda."""
+    environment = root.get("environment")
+    if profile.environment.manager == "conda" or not isinstance(environment, Table):
+        return
+    for key in ("channels", "wheels", "link-scripts"):
+        if environment.get(key) is not None:
+            what = f"'{key}' belongs to an environment with manager: conda"
+            yield _at(environment.get(key), "contradiction", what, "remove it, or name the manager")
 
 
 def _twice(profile: Profile, root: Table) -> Iterator[Finding]:
@@ -56,6 +73,21 @@ def _index_conflicts(profile: Profile, root: Table) -> Iterator[Finding]:
             if first != index.name:
                 what = f"'{package}' is bound to '{first}' already"
                 yield _at(place, "repeated", what, "a package comes from one index")
+
+
+def _vendor_conflicts(profile: Profile, root: Table) -> Iterator[Finding]:
+    """A file that is named twice, or a package that is bound to an index and handed out by its maker."""
+    bound = {package: index.name for index in profile.indexes for package in index.packages}
+    wheels = root.get("wheels")
+    nodes = _items(wheels, "files") if isinstance(wheels, Table) else []
+    seen: set[tuple[str, str, str]] = set()
+    for file, node in zip(profile.wheels.files, nodes, strict=True):
+        if file.name in bound:
+            what = f"'{file.name}' is bound to the index '{bound[file.name]}' already"
+            yield _at(node.get("name"), "repeated", what, "a package comes from one place")
+        if (key := (file.name, file.version, file.tags)) in seen:
+            yield _at(node.get("name"), "repeated", "this file stands here twice", "remove one")
+        seen.add(key)
 
 
 def _wanted_and_absent(profile: Profile, root: Table) -> Iterator[Finding]:

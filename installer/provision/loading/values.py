@@ -12,8 +12,17 @@ from packaging.specifiers import InvalidSpecifier, SpecifierSet
 from packaging.version import InvalidVersion, Version
 
 from provision.documents.reading import BadValueError, Checks
-from provision.model.lock import PYPI
-from provision.model.profile import Environment, Framework, Hardware, Index, Profile, Smoke
+from provision.model.lock import PYPI, VENDOR
+from provision.model.profile import (
+    Environment,
+    Framework,
+    Hardware,
+    Index,
+    Profile,
+    Smoke,
+    VendorFile,
+    VendorWheels,
+)
 
 
 def _specifiers(text: str) -> SpecifierSet:
@@ -93,7 +102,27 @@ def index_name(text: str) -> str:
         raise BadValueError(
             f"'{PYPI}' is the default index of each machine", "map it in pip.conf; name only others here"
         )
+    if text == VENDOR:
+        raise BadValueError(f"'{VENDOR}' is the folder of files under 'wheels'", "choose another name")
     return slug(text)
+
+
+def exact_version(text: str) -> str:
+    if not _is_version(text):
+        raise BadValueError(f"'{text}' is no version", 'write it as the file name has it, like "1.22.0+torch2.4.0"')
+    return str(Version(text))
+
+
+def wheel_tags(text: str) -> str:
+    if not re.fullmatch(r"[A-Za-z0-9_.]+-[A-Za-z0-9_.]+-[A-Za-z0-9_.]+", text):
+        raise BadValueError(f"'{text}' are no tags of a wheel", "write them like cp310-cp310-linux_x86_64")
+    return text
+
+
+def sha256(text: str) -> str:
+    if not re.fullmatch(r"[0-9a-fA-F]{64}", text):
+        raise BadValueError(f"'{text}' is no SHA-256", "64 digits and letters a-f")
+    return text.lower()
 
 
 def index_url(text: str) -> str:
@@ -132,6 +161,28 @@ def requirement(text: str) -> str:
             "a profile is committed: its URLs may hold no credentials", "put them into ~/.netrc or a keyring"
         )
     return str(found)
+
+
+def match_spec(text: str) -> str:
+    """A conda match spec: `[channel::]name`, then a version and a build. conda's own reader judges the rest."""
+    if not re.fullmatch(r"(?:[\w./:-]+::)?[A-Za-z0-9_][\w.-]*(?:\s*[=<>!~ ].*|\s*\[[^\]]+\])?", text.strip()):
+        raise BadValueError(f"'{text}' is no conda package", 'write it like "numpy >=1.26,<2" or "pytorch=2.4=cuda*"')
+    return re.sub(r"\s+", " ", text.strip())
+
+
+def channel(text: str) -> str:
+    """A channel's name (`conda-forge`, `pkgs/main`) or its http(s) or file URL, without credentials."""
+    if "://" in text:
+        return index_url(text).rstrip("/")
+    if not re.fullmatch(r"[A-Za-z0-9][\w.-]*(?:/[\w.-]+)*", text):
+        raise BadValueError(f"'{text}' is no channel", "write it like conda-forge")
+    return text
+
+
+def conda_name(text: str) -> str:
+    if not re.fullmatch(r"[A-Za-z0-9_][\w.-]*", text):
+        raise BadValueError(f"'{text}' is no conda package name", "a name alone, without version")
+    return text.lower()
 
 
 def canonical_name(name: str) -> str:
@@ -214,6 +265,17 @@ CHECKS: Checks = {
     (Index, "name"): index_name,
     (Index, "url"): index_url,
     (Index, "packages"): package_name,
+    (VendorWheels, "folder"): single_line,
+    (VendorFile, "name"): package_name,
+    (VendorFile, "version"): exact_version,
+    (VendorFile, "tags"): wheel_tags,
+    (VendorFile, "where"): single_line,
+    (VendorFile, "sha256"): sha256,
     (Environment, "path"): environment_path,
+    (Environment, "channels"): channel,
+    (Environment, "wheels"): requirement,
+    (Environment, "link_scripts"): conda_name,
     (Smoke, "time_limit"): time_limit,
 }
+#: In a conda environment, packages are conda's.
+CONDA_CHECKS: Checks = {**CHECKS, (Profile, "packages"): match_spec}

@@ -9,11 +9,12 @@ from typing import Literal
 
 from packaging.version import InvalidVersion, Version
 
-from provision.model.lock import Artifact, Lock
+from provision.model.lock import Artifact, CondaArtifact, Lock
 from provision.model.stack import Need, Patch
 
 #: `rebuilt`: the same version, another file. `other`: versions that cannot be compared.
 Kind = Literal["up", "down", "other", "added", "removed", "rebuilt"]
+File = Artifact | CondaArtifact
 _NAME = re.compile(r"[\w.-]+")
 
 
@@ -71,7 +72,7 @@ def diff(old: Lock | None, new: Lock | None) -> Difference:
         old=old,
         new=new,
         stack=tuple(_stack(old, new)),
-        packages=tuple(_packages(old.packages, new.packages, new)),
+        packages=tuple(_packages((*old.conda, *old.packages), (*new.conda, *new.packages), new)),
         build=tuple(_packages(old.build, new.build, new)),
         patches=tuple(_patches(old.patches, new.patches)),
         needs=tuple(_needs(old.needs, new.needs)),
@@ -91,7 +92,7 @@ def _stack(old: Lock, new: Lock) -> Iterator[Turn]:
             )  # fmt: skip
 
 
-def _packages(old: Sequence[Artifact], new: Sequence[Artifact], lock: Lock) -> Iterator[Change]:
+def _packages(old: Sequence[File], new: Sequence[File], lock: Lock) -> Iterator[Change]:
     before, after = {a.name: a for a in old}, {a.name: a for a in new}
     for name in sorted({*before, *after}):
         was, now = before.get(name), after.get(name)
@@ -102,21 +103,26 @@ def _packages(old: Sequence[Artifact], new: Sequence[Artifact], lock: Lock) -> I
             )  # fmt: skip
 
 
-def _version(artifact: Artifact | None) -> str:
+def _version(artifact: File | None) -> str:
     if artifact is None:
         return ""
-    return f"{artifact.version} (source)" if artifact.kind == "sdist" else artifact.version
+    is_source = isinstance(artifact, Artifact) and artifact.kind == "sdist"
+    return f"{artifact.version} (source)" if is_source else artifact.version
 
 
-def _kind(was: Artifact | None, now: Artifact | None) -> Kind | None:
+def _kind(was: File | None, now: File | None) -> Kind | None:
     if was is None or now is None:
         return "added" if was is None else "removed"
     if was.version == now.version:
-        return None if was.sha256 == now.sha256 else "rebuilt"
+        return None if _hash(was) == _hash(now) else "rebuilt"
     try:
         return "up" if Version(was.version) < Version(now.version) else "down"
     except InvalidVersion:
         return "other"
+
+
+def _hash(artifact: File) -> str:
+    return artifact.key if isinstance(artifact, CondaArtifact) else artifact.sha256
 
 
 def _why(name: str, lock: Lock) -> str:
@@ -243,7 +249,7 @@ def summary(difference: Difference) -> str:
     if difference.new is None:
         return "lock removed"
     if difference.old is None:
-        return f"new lock, {len(difference.new.packages)} packages"
+        return f"new lock, {len(difference.new.pins)} packages"
     if difference.empty:
         return "nothing changed that an environment is made of"
     kinds = [c.kind for c in difference.packages]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
@@ -10,7 +10,7 @@ from packaging.utils import canonicalize_name
 from provision.locking.failures import LookAlikes, closure_findings
 from provision.locking.tags import glibc_floor, rank
 from provision.model.finding import Evidence, Finding, Remedy, UnsatisfiableError
-from provision.model.lock import PYPI, Artifact, Digests, Lock
+from provision.model.lock import PYPI, VENDOR, Artifact, Digests, Lock
 from provision.model.profile import Index, Profile
 from provision.model.stack import Need, Stack
 from provision.ports import Catalog, CatalogFailure, ClosedPackage, ClosureRequest, ListedFile
@@ -50,7 +50,8 @@ def lock(
         hardware=profile.hardware.vendor,
         frameworks=tuple(profile.frameworks),
         imports=_imports(profile),
-        indexes=tuple(i for i in stack.indexes if any(a.index == i.name for a in packages)),
+        indexes=tuple(i for i in stack.indexes if i.name != VENDOR and any(a.index == i.name for a in packages)),
+        wheels=profile.wheels.folder if any(a.index == VENDOR for a in packages) else "",
         packages=packages,
         build=build,
         libraries=stack.libraries,
@@ -84,6 +85,45 @@ def _close(
     return _ask(_request(stack, profile, keep), catalog, names)
 
 
+def close_wheels(
+    stack: Stack,
+    profile: Profile,
+    catalog: Catalog,
+    keep: Lock | None,
+    names: LookAlikes,
+    provided: Mapping[str, str],
+) -> tuple[Artifact, ...]:
+    """The wheels on top of an environment that has some distributions already (conda's): those count for every
+    requirement and are never replaced. Raises UnsatisfiableError, also for what has no wheel."""
+    if not profile.environment.wheels:
+        return ()
+    request = ClosureRequest(
+        requirements=profile.environment.wheels,
+        python=stack.python,
+        target=stack.target,
+        indexes=stack.indexes,
+        as_of=profile.as_of,
+        preferences={a.name: a.version for a in keep.packages} if keep else {},
+        provided=provided,
+    )
+    closure = _ask(request, catalog, names)
+    found = tuple(sorted((_artifact(p, stack) for p in closure), key=lambda a: a.name))
+    sources = [a for a in found if a.kind == "sdist"]
+    if sources:
+        raise UnsatisfiableError(_no_wheel(sources, stack))
+    return found
+
+
+def _no_wheel(sources: Sequence[Artifact], stack: Stack) -> Finding:
+    named = ", ".join(f"{a.name} {a.version}" for a in sources)
+    return Finding(
+        "no-wheel",
+        "error",
+        f"{named}: only the source is on the index, and nothing is built on top of a conda environment.",
+        remedies=(Remedy("Take it from a channel: name it under packages."),),
+    )
+
+
 def _ask(request: ClosureRequest, catalog: Catalog, names: LookAlikes) -> tuple[ClosedPackage, ...]:
     answer = catalog.close(request)
     if isinstance(answer, CatalogFailure):
@@ -107,7 +147,16 @@ def _artifact(package: ClosedPackage, stack: Stack) -> Artifact:
         size=chosen.size,
         sha256=chosen.sha256,
         kind="wheel" if ranked else "sdist",
+        where=_where(package, stack),
     )
+
+
+def _where(package: ClosedPackage, stack: Stack) -> str | None:
+    """Where a vendor's file is to be had."""
+    if package.index != VENDOR:
+        return None
+    name = canonicalize_name(package.name)
+    return next((file.where for file in stack.vendor if file.name == name), None)
 
 
 def _no_hash(package: ClosedPackage, chosen: ListedFile) -> Finding:

@@ -66,6 +66,34 @@ class Index:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class VendorFile:
+    """A wheel that no index serves. `version` may leave out a local part: 2.5.0 takes 2.5.0+abc123 too."""
+
+    __pydantic_config__: ClassVar[dict[str, Any]] = YAML_CONFIG
+    #: The distribution.
+    name: str
+    #: Its version, as the file's name has it.
+    version: str
+    #: The end of the file's name: `cp310-cp310-linux_x86_64`.
+    tags: str
+    #: Where its maker hands it out: an address, or words.
+    where: str
+    #: The file's SHA-256, where its maker states it: another file is then refused.
+    sha256: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VendorWheels:
+    """Wheels that their maker hands out and no index serves: people fetch them into a folder, `lock` pins them."""
+
+    __pydantic_config__: ClassVar[dict[str, Any]] = YAML_CONFIG
+    #: The folder they are put in, relative to this profile.
+    folder: str = "./vendor"
+    #: The files; those for another target or Python are left out of a lock.
+    files: tuple[VendorFile, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Environment:
     """Where and how the environment is made; a relative path starts at the folder `provision` is run in."""
 
@@ -76,6 +104,12 @@ class Environment:
     path: str = ".venv"
     #: Whether pip stands in the environment.
     pip: bool = False
+    #: conda: where packages come from, best first; a name or an address. By default `conda-forge`.
+    channels: tuple[str, ...] = ()
+    #: conda: packages of the default index on top of the conda packages, as in requirements.txt.
+    wheels: tuple[str, ...] = ()
+    #: conda: packages whose post-link scripts may run. They are programs of their makers, and run unwatched.
+    link_scripts: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -122,6 +156,8 @@ class Profile:
     absent: tuple[str, ...] = ()
     #: Package indexes beside the default one.
     indexes: tuple[Index, ...] = ()
+    #: Wheels that no index serves.
+    wheels: VendorWheels = field(default_factory=VendorWheels)
     #: Where and how the environment is made.
     environment: Environment = field(default_factory=Environment)
     #: Environment variables that are set whenever the environment is used.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal
 
-from provision.model.profile import Index
+from provision.model.profile import Index, VendorFile
 
 #: How well a choice is supported, best first.
 Confidence = Literal["tested", "compatible", "reported", "metadata"]
@@ -114,6 +114,9 @@ class Stack:
     requirements: tuple[str, ...] = ()
     #: Named indexes: the profile's, and those that the chosen builds need beside them.
     indexes: tuple[Index, ...] = ()
+    #: Files that no index serves: the profile's, and those that the chosen builds need beside them (`tags` is empty
+    #: where their exact names are not known).
+    vendor: tuple[VendorFile, ...] = ()
     patches: tuple[Patch, ...] = ()
     needs: tuple[Need, ...] = ()
     notes: tuple[Note, ...] = ()

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from provision.applying.engine import Effects, Outcome, apply
-from provision.documents import dump_json
+from provision.documents import dump_json, dump_yaml
 from provision.inspecting import inspect
 from provision.model.finding import (
     BlockedError,
@@ -26,10 +26,19 @@ from provision.model.receipt import Receipt
 from provision.model.state import EnvState, Layout
 from provision.pipeline.gate import gather, obstacles
 from provision.pipeline.licences import accept, only_licences, withheld
-from provision.pipeline.locks import Locked, lock_pair, read_lock_file, stale_because, targets_of
+from provision.pipeline.locks import (
+    Locked,
+    lock_pair,
+    make_lock,
+    read_lock_file,
+    stale_because,
+    targets_of,
+    text_digest,
+)
 from provision.pipeline.places import find_environment, holding, make_whole
 from provision.pipeline.profiles import Source, find_lock, read, variants_of
 from provision.pipeline.session import Session, environment_path, read_machine_file
+from provision.pipeline.vendor import MISSING
 from provision.planning import Known, Request, interpreter_for, plan
 from provision.resolving import python_choices, pythons, resolve
 from provision.verifying import demand, jobs
@@ -45,6 +54,7 @@ class Options:
     locked: bool = False
     yes: bool = False
     reinstall: bool = False
+    in_place: bool = False
     #: Why a machine that does not meet the lock's needs is taken all the same.
     force: str = ""
     #: The facts of another machine, which the environment is built for here.
@@ -54,6 +64,8 @@ class Options:
     level: str | None = None
     #: The makers' licences of the placed libraries are accepted.
     accept_licence: bool = False
+    #: Where files of a vendor are missing: go on with the rest of the lock, to show it.
+    partial: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,6 +91,8 @@ class Prepared:
     relocked: Locked | None = None
     inputs: dict[str, str] = field(default_factory=dict)
     skipped: tuple[Skipped, ...] = ()
+    #: The environment is somebody else's and is changed where it stands.
+    in_place: bool = False
     #: A saved plan: carried out as it is, never made again.
     exact: bool = False
 
@@ -88,6 +102,7 @@ def prepare(reference: str, session: Session, options: Options) -> Prepared:
     found = read(reference, session.folder)
     session = session.serving(found)
     source, skipped = choose_variant(found, session, options)
+    options = _in_its_python(source, session, options)
     target = _target(source, session)
     python = _choose_python(source, session, target, options)
     made, digest, path, relocked = _lock_for(source, session, target, python, options)
@@ -97,11 +112,14 @@ def prepare(reference: str, session: Session, options: Options) -> Prepared:
     said = gather(made, machine, session, with_device=not request.without_device)
     if options.accept_licence:
         accept(session, made)
-    return Prepared(
+    planned = withheld(plan(made, digest, state, machine, request, said), made, session)
+    if relocked is not None:
+        planned = replace(planned, blockers=(*relocked.findings, *planned.blockers))
+    prepared = Prepared(
         source=source,
         lock=made,
         lock_path=path,
-        plan=withheld(plan(made, digest, state, machine, request, said), made, session),
+        plan=planned,
         state=state,
         machine=machine,
         request=request,
@@ -110,6 +128,21 @@ def prepare(reference: str, session: Session, options: Options) -> Prepared:
         inputs=_inputs(source, path),
         skipped=skipped,
     )
+    if not options.in_place:
+        return prepared
+    from provision.pipeline.in_place import in_place
+
+    return in_place(prepared, session, options)
+
+
+def _in_its_python(source: Source, session: Session, options: Options) -> Options:
+    """A change in place takes the Python that the environment has."""
+    if not options.in_place or options.python:
+        return options
+    from provision.stocktaking import take_stock
+
+    environment = environment_path(session, source.profile.environment.path, options.environment)
+    return replace(options, python=take_stock(session.files, environment).python or None)
 
 
 def _machine(session: Session, options: Options) -> Machine:
@@ -220,9 +253,12 @@ def _lock_for(
         raise LockError(_no_lock(source, target, python, path, stale or ""))
     relocked = lock_pair(source, session, target, python)
     if relocked.lock is None:
+        if options.partial and all(finding.code == MISSING for finding in relocked.findings):
+            made = make_lock(source.profile, target, python, session.serving(source), partial=True)
+            return made, text_digest(dump_yaml(made)), relocked.path, relocked
         raise UnsatisfiableError(relocked.findings)
     made, digest = read_lock_file(relocked.path)
-    session.reporter.stage("Locked", f"{target}, Python {python}: {len(made.packages)} packages ({stale})")
+    session.reporter.stage("Locked", f"{target}, Python {python}: {len(made.pins)} packages ({stale})")
     return made, digest, relocked.path, relocked
 
 
@@ -243,11 +279,12 @@ def _no_lock(source: Source, target: str, python: str, path: Path | None, becaus
 def _request(made: Lock, session: Session, options: Options) -> Request:
     named = options.python if options.python and Path(options.python).is_absolute() else None
     fetchable = None
-    if session.machine_file is None and not session.offline and not _has_python(made, session, named):
+    on_machine = made.manager == "venv" and session.machine_file is None and not session.offline
+    if on_machine and not _has_python(made, session, named):
         fetchable = _fetchable(made)
     return Request(
         device=proof_device(options),
-        present=session.store.present(made.artifacts),
+        present=session.store.present(made.artifacts) | _present_conda(made, session),
         **_room(session, environment_path(session, made.path, options.environment)),
         fetchable_python=fetchable,
         offline=session.offline,
@@ -274,6 +311,10 @@ def _room(session: Session, environment: str) -> dict[str, Any]:
     }
 
 
+def _present_conda(made: Lock, session: Session) -> frozenset[str]:
+    return session.conda.present(made.conda) if made.conda else frozenset()
+
+
 def proof_device(options: Options) -> str | None:
     """What is built for elsewhere is proven on the CPU: the device is not here."""
     return options.device or ("cpu" if options.for_machine is not None else None)
@@ -295,7 +336,7 @@ def _inputs(source: Source, lock_path: Path) -> dict[str, str]:
     from provision.pipeline.quick import file_digest
 
     chain = [source.path, *_bases(source.path), lock_path]
-    return {str(path.absolute()): file_digest(path) for path in chain}
+    return {str(path.absolute()): file_digest(path) for path in chain if path.is_file()}
 
 
 def _bases(path: Path) -> list[Path]:
@@ -344,6 +385,10 @@ def _ask(prepared: Prepared, session: Session) -> None:
     question = (
         f"{state.environment} is generation {state.generation}. Build generation {number} and switch to it?"
     )
+    if prepared.in_place:
+        steps = prepared.plan.steps
+        removed, installed = (sum(s.action == action for s in steps) for action in ("remove", "install"))
+        question = f"Change {state.environment} in place: {removed} removed, {installed} installed?"
     if not session.confirm(question):
         raise BlockedError(
             Finding(
@@ -355,6 +400,10 @@ def _ask(prepared: Prepared, session: Session) -> None:
 
 def carry_out(prepared: Prepared, session: Session, options: Options) -> Outcome:
     """mutex -> recover -> look again -> apply."""
+    if prepared.in_place:
+        from provision.pipeline.in_place import carry_out_in_place
+
+        return carry_out_in_place(prepared, session, options)
     with holding(session, prepared.plan.environment) as recovered:
         state = inspect(session.files, prepared.plan.environment)
         current = prepared.plan
@@ -362,10 +411,10 @@ def carry_out(prepared: Prepared, session: Session, options: Options) -> Outcome
             current = plan(
                 prepared.lock, current.lock, state, prepared.machine, prepared.request, prepared.known
             )
-        return apply(current, prepared.lock, state, _effects(prepared, session, options))
+        return apply(current, prepared.lock, state, effects_of(prepared, session, options))
 
 
-def _effects(prepared: Prepared, session: Session, options: Options) -> Effects:
+def effects_of(prepared: Prepared, session: Session, options: Options) -> Effects:
     from provision.world.installing import fetch_python
     from provision.world.unpacking import HostPlacer
 
@@ -388,6 +437,7 @@ def _effects(prepared: Prepared, session: Session, options: Options) -> Effects:
             built_for=machine_summary(prepared.machine) if options.for_machine else None,
         ),
         fetch_python=fetch_python,
+        conda=session.conda if prepared.lock.manager == "conda" else None,
         inputs=prepared.inputs,
     )
 
@@ -529,11 +579,40 @@ def must_be_ours(state: EnvState) -> None:
 def command_environment(state: EnvState, base: dict[str, str]) -> dict[str, str]:
     """The variables that a command of `run` sees: the environment first on PATH, the lock's variables set."""
     must_be_ours(state)
-    folder = Path(state.environment) / ("Scripts" if os.name == "nt" else "bin")
-    kept = {k: v for k, v in base.items() if k not in ("PYTHONHOME", "CONDA_PREFIX", "CONDA_DEFAULT_ENV")}
+    environment = Path(state.environment)
+    is_conda = (environment / "conda-meta").is_dir()
+    inside = [str(environment / name) for name in (_CONDA_FOLDERS if is_conda else _FOLDERS)[os.name == "nt"]]
+    kept = {k: v for k, v in base.items() if k not in _OF_OTHER_ENVIRONMENTS}
     return {
         **kept,
-        "PATH": f"{folder}{os.pathsep}{base.get('PATH', '')}",
-        "VIRTUAL_ENV": state.environment,
+        "PATH": os.pathsep.join([*inside, base.get("PATH", "")]),
+        ("CONDA_PREFIX" if is_conda else "VIRTUAL_ENV"): state.environment,
+        **(conda_variables(environment) if is_conda else {}),
         **(state.record.variables if state.record else {}),
     }
+
+
+#: Folders of programs inside an environment: on POSIX, on Windows. Conda's as its activation would put them.
+_FOLDERS = (("bin",), ("Scripts",))
+_CONDA_FOLDERS = (
+    ("bin",),
+    ("", "Library/mingw-w64/bin", "Library/usr/bin", "Library/bin", "Scripts", "bin"),
+)
+_OF_OTHER_ENVIRONMENTS = frozenset(
+    {"PYTHONHOME", "VIRTUAL_ENV", "CONDA_PREFIX", "CONDA_DEFAULT_ENV", "CONDA_PROMPT_MODIFIER", "CONDA_SHLVL"}
+)
+
+
+def conda_variables(prefix: Path) -> dict[str, str]:
+    """The variables that conda packages ask for as data (`etc/conda/env_vars.d/*.json`); their shell hooks are
+    not run."""
+    import json
+
+    found: dict[str, str] = {}
+    for path in sorted((prefix / "etc" / "conda" / "env_vars.d").glob("*.json")):
+        try:
+            document = json.loads(path.read_text(encoding="utf-8"))
+        except (OSError, ValueError):
+            continue
+        found.update({str(k): str(v) for k, v in document.items()} if isinstance(document, dict) else {})
+    return found

@@ -15,10 +15,11 @@ from provision.loading import profile_digest
 from provision.loading.lines import index_line
 from provision.locking.diffing import named
 from provision.locking.pypi import lock as close_stack
-from provision.model.finding import Finding, LockError, ProvisionError, Remedy, UnsatisfiableError
+from provision.model.finding import Finding, LockError, ProvisionError, Remedy, UnsatisfiableError, UsageError
 from provision.model.lock import Digests, Lock
 from provision.model.profile import Profile
 from provision.model.stack import Rejected, Stack
+from provision.pipeline import vendor
 from provision.pipeline.profiles import Source, find_lock, lock_place
 from provision.pipeline.session import Session
 from provision.ports import Catalog
@@ -31,7 +32,9 @@ _ROUNDS = 4
 #: How many stacks are looked at for the one that the former lock was made of.
 _LOOKED_AT = 500
 #: Faults that no other stack mends.
-_FINAL = ("index-unreachable", "no-such-package", "no-hash", "offline-missing", "bad-catalogue")
+_FINAL = (
+    "index-unreachable", "no-such-package", "no-hash", "offline-missing", "bad-catalogue", vendor.MISSING, "hash-mismatch",
+)  # fmt: skip
 
 Status = Literal["written", "unchanged", "failed"]
 
@@ -63,10 +66,11 @@ class Upgrade:
         if former is None or self.everything:
             return None
         packages = tuple(a for a in former.packages if a.name not in self.names)
+        conda = tuple(a for a in former.conda if a.name not in self.names)
         stack = tuple(
             c for c in former.stack if named(c.value) not in self.names and c.axis not in self.names
         )
-        return replace(former, packages=packages, stack=stack)
+        return replace(former, packages=packages, conda=conda, stack=stack)
 
 
 KEEP = Upgrade()
@@ -166,8 +170,22 @@ def _former(source: Source, session: Session, target: str, python: str) -> Lock 
         return None
 
 
-def make_lock(profile: Profile, target: str, python: str, session: Session, keep: Lock | None = None) -> Lock:
-    """The lock of the best stack whose closure exists; the stack of `keep` comes first where it still fits."""
+def make_lock(
+    profile: Profile, target: str, python: str, session: Session, keep: Lock | None = None, partial: bool = False
+) -> Lock:
+    """The lock of the best stack whose closure exists; the stack of `keep` comes first where it still fits.
+
+    `partial`: without the files of a vendor that are not there, to show the rest. Such a lock is never written.
+    """
+    if profile.environment.manager == "conda":
+        from provision.pipeline.conda import adopt_conda_lock, make_conda_lock
+
+        if session.taken is not None:
+            return adopt_conda_lock(profile, target, python, session.taken, session)
+        return make_conda_lock(profile, target, python, session, keep)
+    if session.taken is not None:
+        raise UsageError(_only_conda(session.taken))
+    folder = session.beside / profile.wheels.folder
     refused: list[Rejected] = []
     first: UnsatisfiableError | None = None
     for _ in range(_TRIES):
@@ -178,7 +196,10 @@ def make_lock(profile: Profile, target: str, python: str, session: Session, keep
                 raise first from None
             raise
         try:
-            return _lock_stack(stack, profile, session.catalog, session.knowledge, keep)
+            stack = vendor.without(stack) if partial else vendor.located(stack, folder)
+            made = _lock_stack(stack, profile, session.catalog, session.knowledge, keep)
+            vendor.check_hashes(made, stack)
+            return made
         except UnsatisfiableError as error:
             first = first or error
             if any(f.code in _FINAL for f in error.findings):
@@ -186,6 +207,13 @@ def make_lock(profile: Profile, target: str, python: str, session: Session, keep
             refused.append(_refused(stack, error))
     assert first is not None
     raise first
+
+
+def _only_conda(taken: Path) -> Finding:
+    return Finding(
+        "not-conda", "error", f"{taken} can be taken over by a conda environment only.",
+        remedies=(Remedy("In the profile: environment: {manager: conda}."),),
+    )  # fmt: skip
 
 
 def _next_stack(
@@ -263,7 +291,7 @@ def check_profile(source: Source, session: Session) -> tuple[Finding, ...]:
     for target, python in combinations(source.profile, session):
         path = find_lock(source, session.folder, target, python)
         if path is None:
-            findings.append(_missing(source, target, python))
+            findings.append(_missing(source, target, python, session))
             continue
         made, _ = read_lock_file(path)
         if (stale := stale_because(made, source.profile)) is not None:
@@ -291,7 +319,14 @@ def outdated(made: Lock, knowledge: Knowledge) -> bool:
     return made.digests.knowledge != knowledge.digest(_rows(made))
 
 
-def _missing(source: Source, target: str, python: str) -> Finding:
+def _missing(source: Source, target: str, python: str, session: Session) -> Finding:
+    """A lock that is to be made; where it needs files that only people can fetch, that is a warning."""
+    try:
+        stack = resolve(source.profile, target, python, session.knowledge)
+        vendor.located(stack, session.beside / source.profile.wheels.folder)
+    except UnsatisfiableError as error:
+        if error.findings[0].code == vendor.MISSING:
+            return replace(error.findings[0], severity="warning")
     return Finding(
         "lock-missing",
         "error",

@@ -29,6 +29,10 @@ class Source:
     bundled: bool = False
     variant: str | None = None
 
+    def beside(self, folder: Path) -> Path:
+        """The folder that relative paths of the profile mean: its own; for a bundled one, where the command is run."""
+        return folder if self.bundled else self.path.parent.absolute()
+
     def lock_folders(self, folder: Path) -> tuple[Path, ...]:
         """Where locks of this profile are looked for, the place where new ones are written first.
 

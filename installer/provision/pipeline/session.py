@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping
 from copy import copy
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,8 +17,9 @@ if TYPE_CHECKING:
     from provision.model.machine import Machine
     from provision.model.receipt import JobResult
     from provision.pipeline.profiles import Source
-    from provision.ports import Catalog, FactStore, Files, Reporter, Store
+    from provision.ports import Catalog, Channels, FactStore, Files, Reporter, Store
     from provision.world.catalog import HostCatalog
+    from provision.world.conda import RattlerEngine
     from provision.world.indexes import IndexConfig
     from provision.world.installing import UvInstaller
 
@@ -43,12 +44,16 @@ class Session:
     offline: bool = False
     reporter: Reporter = field(default_factory=Quiet)
     machine_file: Path | None = None
+    #: The folder that relative paths of the profile at hand mean.
+    beside: Path = field(default_factory=Path.cwd)
     #: Facts that are stated instead of found (`capability.nvidia`).
     overrides: Mapping[str, str] = field(default_factory=dict)
     #: Library -> a file, or a folder with files, that the user has of it.
     libraries: dict[str, Path] = field(default_factory=dict)
     #: A recorded catalogue to take index pages and metadata from, and one to write.
     replay: Path | None = None
+    #: A conda-lock.yml whose pins a lock takes over.
+    taken: Path | None = None
     record: Path | None = None
     #: Called with a question; True means yes.
     confirm: Callable[[str], bool] = lambda question: False
@@ -80,12 +85,15 @@ class Session:
         return load_knowledge(self.overlays)
 
     def serving(self, source: Source) -> Session:
-        """This session with the knowledge rows that a profile brings along; all that is made already is shared."""
-        texts = overlay_texts(source)
-        if texts == self.overlays:
+        """This session with the knowledge rows and the folder of a profile; all that is made already is shared."""
+        texts, beside = overlay_texts(source), source.beside(self.folder)
+        if texts == self.overlays and beside == self.beside:
             return self
         other = copy(self)
-        other.__dict__.pop("knowledge", None)
+        other.beside = beside
+        other.__dict__.pop("store", None)
+        if texts != self.overlays:
+            other.__dict__.pop("knowledge", None)
         other.overlays = texts
         return other
 
@@ -137,6 +145,22 @@ class Session:
         return RecordedCatalog(self.host_catalog, self.replay, self.record, offline=self.offline)
 
     @cached_property
+    def conda(self) -> RattlerEngine:
+        """Channels and the installer of conda environments; needs the extra `conda` when it is used."""
+        from provision.world.channels import host_channels
+        from provision.world.conda import RattlerEngine
+        from provision.world.recorded_channels import replayed
+
+        settings = host_channels(self.indexes.mapped)
+        if self.replay is not None:
+            settings = replace(settings, replay=replayed(self.replay, self.cache))
+        return RattlerEngine(settings, self.indexes, self.cache, offline=self.offline)
+
+    @property
+    def channels(self) -> Channels:
+        return self.conda
+
+    @cached_property
     def interpreters(self) -> dict[str, str]:
         """`major.minor` -> an interpreter of this machine (not of a machine file), the newest patch release."""
         from provision.world.interpreters import HostInterpreters
@@ -152,7 +176,8 @@ class Session:
         from provision.world.supply import HostSupply
 
         return HostSupply(
-            self.indexes, self.cache, self.host_catalog, offline=self.offline, given=self.libraries
+            self.indexes, self.cache, self.host_catalog, offline=self.offline, given=self.libraries,
+            beside=self.beside,
         )  # fmt: skip
 
     @cached_property

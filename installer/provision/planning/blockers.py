@@ -24,7 +24,8 @@ def wrong_place(lock: Lock, machine: Machine, request: Request) -> Iterator[Find
 def blockers(lock: Lock, state: EnvState, machine: Machine, request: Request) -> Iterator[Finding]:
     if state.kind in ("foreign", "broken"):
         yield _not_ours(state)
-    if interpreter_for(lock, machine, request) is None and not request.fetchable_python:
+    no_python = lock.manager == "venv" and interpreter_for(lock, machine, request) is None
+    if no_python and not request.fetchable_python:
         yield _no_interpreter(lock, machine, request)
 
 

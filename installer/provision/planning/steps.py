@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from provision.model.lock import Artifact, Lock
+from provision.model.lock import Artifact, CondaArtifact, Lock
 from provision.model.machine import Machine
 from provision.model.plan import Sizes, Step
 from provision.model.state import EnvState
@@ -18,17 +18,8 @@ _SHARED = 0.06
 
 
 def steps(lock: Lock, state: EnvState, machine: Machine, request: Request, generation: int) -> Iterator[Step]:
-    python = interpreter_for(lock, machine, request)
-    if python is None and request.fetchable_python:
-        yield Step(
-            action="fetch", kind="interpreter", subject=request.fetchable_python,
-            reason=f"no Python {lock.python} was found on this machine", args={"python": lock.python},
-        )  # fmt: skip
-    yield Step(
-        action="create", kind="environment", subject=f"generation {generation}",
-        reason=_why_new(state),
-        args={"python": python.path if python else "", "version": python.version if python else lock.python},
-    )  # fmt: skip
+    begin = conda_steps if lock.manager == "conda" else _venv_steps
+    yield from begin(lock, state, machine, request, generation)
     yield from _fetch_steps(lock, request)
     for artifact in lock.packages:
         if artifact.kind == "sdist":
@@ -53,6 +44,53 @@ def steps(lock: Lock, state: EnvState, machine: Machine, request: Request, gener
         action="switch", kind="pointer", subject=f"generation {generation}",
         reason=f"generation {state.generation} stays for rollback" if state.generation else "the first generation",
     )  # fmt: skip
+
+
+def _venv_steps(
+    lock: Lock, state: EnvState, machine: Machine, request: Request, generation: int
+) -> Iterator[Step]:
+    """An interpreter of the machine (fetched if there is none), and an environment of it."""
+    python = interpreter_for(lock, machine, request)
+    if python is None and request.fetchable_python:
+        yield Step(
+            action="fetch", kind="interpreter", subject=request.fetchable_python,
+            reason=f"no Python {lock.python} was found on this machine", args={"python": lock.python},
+        )  # fmt: skip
+    yield Step(
+        action="create", kind="environment", subject=f"generation {generation}",
+        reason=_why_new(state),
+        args={"python": python.path if python else "", "version": python.version if python else lock.python},
+    )  # fmt: skip
+
+
+def conda_steps(
+    lock: Lock, state: EnvState, machine: Machine, request: Request, generation: int
+) -> Iterator[Step]:
+    """An empty prefix, and conda's packages in it; Python is one of them."""
+    version = next((a.version for a in lock.conda if a.name == "python"), lock.python)
+    yield Step(
+        action="create", kind="prefix", subject=f"generation {generation}", reason=_why_new(state),
+        args={"python": "", "version": version},
+    )  # fmt: skip
+    for artifact in (a for a in lock.conda if a.key not in request.present):
+        yield Step(
+            action="fetch", kind="conda", subject=artifact.file,
+            reason=f"not in the cache; from {artifact.channel}",
+            args={"size": artifact.size, "key": artifact.key, "channel": artifact.channel},
+        )  # fmt: skip
+    for artifact in lock.conda:
+        args = {"channel": artifact.channel, "file": artifact.file, "size": artifact.size, "key": artifact.key}
+        yield Step(
+            action="install", kind="conda", subject=f"{artifact.name} {artifact.version}",
+            reason=_why_conda(artifact, lock), args={**args, "asked": artifact.name in lock.imports},
+        )  # fmt: skip
+
+
+def _why_conda(artifact: CondaArtifact, lock: Lock) -> str:
+    for choice in lock.stack:
+        if choice.value.split("==")[0] == artifact.name:
+            return choice.because
+    return "named by the profile" if artifact.name in lock.imports else "a dependency"
 
 
 def _why_new(state: EnvState) -> str:
@@ -94,12 +132,12 @@ def _name(requirement: str) -> str:
 
 
 def sizes(lock: Lock, request: Request) -> Sizes:
-    every = lock.artifacts
-    missing = [a for a in every if a.sha256 not in request.present]
+    every = [(a.sha256, a.size) for a in lock.artifacts] + [(a.key, a.size) for a in lock.conda]
+    missing = [size for key, size in every if key not in request.present]
     return Sizes(
-        fetch=sum(a.size or 0 for a in missing),
-        cached=sum(a.size or 0 for a in every if a.sha256 in request.present),
-        unknown=sum(1 for a in missing if a.size is None),
+        fetch=sum(size or 0 for size in missing),
+        cached=sum(size or 0 for key, size in every if key in request.present),
+        unknown=sum(1 for size in missing if size is None),
         write=written(lock, request)[0],
         free=request.free,
     )
@@ -110,7 +148,9 @@ def written(lock: Lock, request: Request) -> tuple[int, int]:
 
     Sizes that no source states count nothing; files that are in the cache are taken for unpacked before.
     """
-    coming = sum(a.size or 0 for a in lock.artifacts if a.sha256 not in request.present)
-    unpacked = _UNPACKED * sum(a.size or 0 for a in lock.packages)
-    missing = _UNPACKED * sum(a.size or 0 for a in lock.packages if a.sha256 not in request.present)
+    wheels = [(a.sha256, a.size or 0) for a in lock.packages] + [(a.key, a.size or 0) for a in lock.conda]
+    every = [(a.sha256, a.size or 0) for a in lock.artifacts] + [(a.key, a.size or 0) for a in lock.conda]
+    coming = sum(size for key, size in every if key not in request.present)
+    unpacked = _UNPACKED * sum(size for _, size in wheels)
+    missing = _UNPACKED * sum(size for key, size in wheels if key not in request.present)
     return unpacked if request.copies else int(_SHARED * unpacked), coming + missing

@@ -6,10 +6,10 @@ from collections.abc import Iterator, Sequence
 
 from provision.knowledge import Build, CompanionRow, Knowledge, RuleRow
 from provision.knowledge.rules import applies
-from provision.knowledge.versions import version_key
+from provision.knowledge.versions import canonicalize_name, version_key
 from provision.model.finding import Severity
-from provision.model.lock import PYPI
-from provision.model.profile import Index, Profile
+from provision.model.lock import PYPI, VENDOR
+from provision.model.profile import Index, Profile, VendorFile
 from provision.model.stack import Choice, Library, Need, Note, Patch, Rejected, Stack
 from provision.resolving.candidates import line_version
 from provision.resolving.closure import patches_of, variables_of
@@ -36,13 +36,15 @@ def assemble(
     requirements = tuple(r for b in combo for r in (b.requirement, *b.requires))
     rules = tuple(_speaking(combo, profile, ask, knowledge))
     libraries, open_ends = placed(combo, ask, profile, knowledge)
+    vendor = tuple(_vendor(profile, combo))
     return Stack(
         profile=profile.name,
         target=ask.target,
         python=ask.python,
         choices=tuple(_choices(ask, combo, libraries)),
         requirements=(*requirements, *wheels_of(libraries, knowledge), *profile.packages),
-        indexes=(*profile.indexes, *_indexes(profile, combo, knowledge)),
+        indexes=(*profile.indexes, *_indexes(profile, combo, knowledge), *_vendor_index(profile, vendor)),
+        vendor=vendor,
         patches=_merged((*patches_of(pins, ask.python, ask.target, knowledge), *_required(rules))),
         needs=tuple(_needs(profile, combo, knowledge)),
         notes=(*(_note(rule) for rule in rules if rule.then in ("warn", "note")), *open_ends),
@@ -56,12 +58,31 @@ def assemble(
 def _indexes(profile: Profile, combo: Sequence[Build], knowledge: Knowledge) -> Iterator[Index]:
     """Named indexes that the chosen builds come from and the profile does not name."""
     have = {index.name for index in profile.indexes}
-    for name in sorted({b.index for b in combo} - have - {PYPI}):
+    for name in sorted({b.index for b in combo} - have - {PYPI, VENDOR}):
         url = knowledge.index_url(name)
         if url is not None:
             leaders = sorted({b.distribution for b in combo if b.index == name})
             rows = [row for row in knowledge.rows(CompanionRow) if row.leader in leaders and row.same_index]
             yield Index(name=name, url=url, packages=(*leaders, *sorted({row.package for row in rows})))
+
+
+def _vendor(profile: Profile, combo: Sequence[Build]) -> Iterator[VendorFile]:
+    """The profile's vendor files, and those that the builds need and it does not name."""
+    yield from profile.wheels.files
+    named_there = {file.name for file in profile.wheels.files}
+    for file in dict.fromkeys(file for b in combo for file in b.vendor_files):
+        name = canonicalize_name(file.package)
+        if name not in named_there:
+            where = f"{file.where} ({file.file})"
+            yield VendorFile(
+                name=name, version=file.version, tags="", where=where, sha256=file.sha256 or None
+            )
+
+
+def _vendor_index(profile: Profile, files: Sequence[VendorFile]) -> Iterator[Index]:
+    if files:
+        packages = tuple(sorted({file.name for file in files}))
+        yield Index(name=VENDOR, url=profile.wheels.folder, packages=packages)
 
 
 def _speaking(

@@ -15,7 +15,7 @@ from packaging.version import Version
 
 from provision.knowledge import Build, Knowledge, RuleRow
 from provision.knowledge.rules import applies
-from provision.knowledge.versions import holds
+from provision.knowledge.versions import holds, overlap
 from provision.model.profile import Framework, Profile
 from provision.model.stack import Rejected
 from provision.resolving.facts import STACK_FACTS, build_facts
@@ -105,6 +105,24 @@ def _index(build: Build, framework: Framework, wanted: Wanted) -> str | None:
     return f"it comes from {build.index}, the profile takes {build.distribution} from {bound}"
 
 
+def _cudnn(build: Build, framework: Framework, wanted: Wanted) -> str | None:
+    """cuDNN may be newer than what a build was made with, within one major line."""
+    if not wanted.cudnn or not build.cudnn or build.runtime.kind != "cuda":
+        return None
+    line = f">={build.cudnn},<{Version(build.cudnn).major + 1}"
+    if overlap([SpecifierSet(wanted.cudnn), SpecifierSet(line)]):
+        return None
+    return f"it is built with cuDNN {build.cudnn} and needs {line}, the profile asks for {wanted.cudnn}"
+
+
+def _local(build: Build, framework: Framework, wanted: Wanted) -> str | None:
+    asked = local(wanted.frameworks[build.framework].version)
+    if not asked or build.local == asked:
+        return None
+    here = f"+{build.local}" if build.local else "the one of the default index"
+    return f"of this version it is the build {here}, the profile asks for +{asked}"
+
+
 #: In this order: the first test that fails is the reason that people see.
 TESTS: Mapping[str, Test] = {
     "version": _version,
@@ -114,7 +132,9 @@ TESTS: Mapping[str, Test] = {
     "target": _target,
     "python": _python,
     "runtime-version": _runtime_version,
+    "cudnn": _cudnn,
     "index": _index,
+    "local": _local,
 }
 
 
@@ -189,8 +209,13 @@ def by_rules(build: Build, facts: Mapping[str, Any], rules: Iterable[RuleRow]) -
 
 
 def public(specifiers: str) -> str:
-    """`==2.0.1+cu118` asks for version 2.0.1; the local part says which build, and the runtime axis decides that."""
+    """`==2.0.1+cu118` asks for version 2.0.1; the local part says which build of it."""
     return ",".join(part.partition("+")[0] for part in specifiers.split(","))
+
+
+def local(specifiers: str) -> str:
+    """The local part that is asked for: `cu118` of `==2.0.1+cu118`."""
+    return next((part.partition("+")[2] for part in specifiers.split(",") if "+" in part), "")
 
 
 def describe(build: Build) -> str:

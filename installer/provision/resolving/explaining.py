@@ -232,6 +232,11 @@ def against(requirement: Requirement, stack: Stack, knowledge: Knowledge) -> tup
     name = canonicalize_name(requirement.name)
     patches = [p for p in stack.patches if canonicalize_name(Requirement(p.requirement).name) == name]
     found = [_held(requirement, p) for p in patches if not _meet(requirement, p)]
+    found += [
+        _other(requirement, text, stack, knowledge)
+        for text in stack.requirements
+        if _clash(requirement, text)
+    ]
     if name in stack.absent:
         found.append(_not_beside(requirement, stack, knowledge))
     return tuple(found)
@@ -239,6 +244,36 @@ def against(requirement: Requirement, stack: Stack, knowledge: Knowledge) -> tup
 
 def _meet(requirement: Requirement, patch: Patch) -> bool:
     return overlap([requirement.specifier, Requirement(patch.requirement).specifier])
+
+
+def _clash(requirement: Requirement, text: str) -> bool:
+    """Whether a requirement of the stack is about the same package and leaves no version for both."""
+    other = Requirement(text)
+    same = canonicalize_name(other.name) == canonicalize_name(requirement.name)
+    return same and not overlap([requirement.specifier, other.specifier])
+
+
+def _other(requirement: Requirement, text: str, stack: Stack, knowledge: Knowledge) -> Finding:
+    """A package that goes with the framework in one version: the builds that go with the version asked for."""
+    frameworks = [c for c in stack.choices if "==" in c.value]
+    builds = [
+        b
+        for choice in frameworks
+        for b in knowledge.builds(choice.axis)
+        if b.target == stack.target and any(_agrees(requirement, r) for r in b.requires)
+    ]
+    leaders = ", ".join(c.value for c in frameworks)
+    way = f"with {spans(b.requirement for b in builds)}" if builds else "no known build goes with it"
+    return Finding(
+        "held", "error", f"{requirement} is out: the stack asks for {text}.", detail=f"It goes with {leaders}.",
+        evidence=tuple(Evidence(f"knowledge {c.rule}", c.source) for c in frameworks), remedies=(Remedy(way),),
+    )  # fmt: skip
+
+
+def _agrees(requirement: Requirement, text: str) -> bool:
+    other = Requirement(text)
+    same = canonicalize_name(other.name) == canonicalize_name(requirement.name)
+    return same and bool(other.specifier) and overlap([requirement.specifier, other.specifier])
 
 
 def _held(requirement: Requirement, patch: Patch) -> Finding:

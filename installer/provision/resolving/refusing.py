@@ -9,6 +9,7 @@ from packaging.version import Version
 
 from provision.knowledge import Build, Knowledge, RuleRow
 from provision.knowledge.rules import applies
+from provision.knowledge.versions import version_key
 from provision.model.finding import Evidence, Finding, Remedy
 from provision.model.profile import Profile
 from provision.model.stack import Rejected
@@ -49,8 +50,8 @@ def _nothing_left(one: Pool, ask: Wanted, profile: Profile, knowledge: Knowledge
     rule = _rule_against(one.framework, ask, profile, knowledge)
     if rule is not None:
         return _by_rule(one, ask, rule)
-    named = [r for build, r in one.lost if asked_for(build, framework)]
-    closest = max(named, key=_distance, default=None)
+    named = [(r, version_key(build.version)) for build, r in one.lost if asked_for(build, framework)]
+    closest, _ = max(named, key=lambda pair: (_distance(pair[0]), pair[1]), default=(None, None))
     if closest is None:
         known = versions(knowledge.builds(one.framework))
         detail = f"Known versions: {known[0]} to {known[-1]}." if known else "No build of it is known."
@@ -134,6 +135,9 @@ def _ways_out(one: Pool, ask: Wanted, profile: Profile, knowledge: Knowledge) ->
     ]
     asked = [b for b in fitting if asked_for(b, ask.frameworks[one.framework])]
     rejected = {id(build): r.rule for build, r in one.lost}
+    builds = sorted({b.requirement for b in asked if rejected.get(id(b)) == "local"})
+    if builds:
+        yield Remedy(f"Here it exists as {', '.join(builds)}.")
     other = sorted({p for b in asked if rejected.get(id(b)) == "python" for p in b.pythons}, key=Version)
     if other:
         yield Remedy(f'Use Python {", ".join(other)} (python: "{other[-1]}" in the profile).')

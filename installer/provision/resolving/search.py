@@ -26,6 +26,8 @@ _KEPT_CLASHES = 50
 def pythons(profile: Profile, target: str, knowledge: Knowledge) -> tuple[str, ...]:
     """Pythons that the profile admits and its frameworks have a stack for on the target, newest first."""
     admitted = python_choices(profile)
+    if profile.environment.manager == "conda":
+        return admitted
     return tuple(p for p in admitted if next(solve(profile, target, p, knowledge), None) is not None)
 
 

@@ -72,7 +72,9 @@ def canonical(name: str) -> str:
 def locked_version(lock: Lock, framework: str) -> str:
     """The version of the distribution that carries the framework; empty where no known one is locked."""
     versions = {canonical(package.name): package.version for package in lock.packages}
-    return next((versions[name] for name in rows()["carriers"].get(framework, ()) if name in versions), "")
+    chosen = next((c.value for c in lock.stack if lock.manager == "conda" and c.axis == framework), "")
+    carried = (versions[name] for name in rows()["carriers"].get(framework, ()) if name in versions)
+    return next(carried, chosen.partition("==")[2])
 
 
 def jobs(lock: Lock) -> tuple[str, ...]:

@@ -11,7 +11,7 @@ from urllib.parse import unquote, urlsplit
 from packaging.utils import InvalidWheelFilename, canonicalize_name, parse_wheel_filename
 
 from provision.model.finding import ApplyError, BlockedError
-from provision.model.lock import PYPI
+from provision.model.lock import PYPI, VENDOR
 from provision.model.profile import Index
 from provision.ports import CatalogFailure, ClosedPackage, ClosureRequest, Release
 from provision.world.indexes import IndexConfig
@@ -58,6 +58,8 @@ class HostCatalog:
 
     def place(self, index: Index) -> Place | None:
         """Where a named index is on this machine, or None for where the profile says."""
+        if index.name == VENDOR:
+            return Place(url=index.url, flat=True)
         mapped = self._config.named(index.name)
         if mapped is not None:
             return _mapped_place(mapped)

@@ -58,7 +58,7 @@ class Fetcher:
     limits: Limits = field(default_factory=Limits)
 
     def fetch(self, wanted: Sequence[Wanted], progress: Tell | None = None) -> dict[str, Path]:
-        """Bring all files and return their paths by SHA-256.
+        """Bring all files and return their paths by key (SHA-256; `md5-...` where only that is known).
 
         `progress` is called from this thread with the bytes held so far of the files that were not in the
         store (it can step back when a download must start again). Raises LockError for a file that is not
@@ -66,8 +66,8 @@ class Fetcher:
         for other trouble; each with a finding a file. What has come so far is kept and continued next time.
         """
         kept = Store(self.cache)
-        paths = {w.sha256: kept.path(w) for w in wanted}
-        missing = list({w.sha256: w for w in wanted if not kept.holds(w)}.values())
+        paths = {w.key: kept.path(w) for w in wanted}
+        missing = list({w.key: w for w in wanted if not kept.holds(w)}.values())
         if self.offline:
             missing = [replace(w, urls=tuple(u for u in w.urls if _on_disk(u, w.filename))) for w in missing]
             if far := [w for w in missing if not w.urls]:
@@ -83,7 +83,7 @@ class Fetcher:
         with Web(self.config, stall=self.limits.stall, connections=self.threads) as web:
 
             def work(job: Wanted, stop: threading.Event, tell: Tell) -> None:
-                _Download(job, paths[job.sha256], web, self.limits, stop, tell).run()
+                _Download(job, paths[job.key], web, self.limits, stop, tell).run()
 
             troubles = _Crew(jobs, work).work(min(self.threads, len(jobs)), progress, web.abort)
         if troubles:
@@ -123,7 +123,7 @@ class _Crew:
         self._left = len(jobs)
         self._work = work
         self._stop = threading.Event()
-        self._held = {job.sha256: 0 for job in jobs}
+        self._held = {job.key: 0 for job in jobs}
         for job in jobs:
             self._jobs.put(job)
 
@@ -163,7 +163,7 @@ class _Crew:
             except queue.Empty:
                 return
             try:
-                self._work(job, self._stop, partial(self._held.__setitem__, job.sha256))
+                self._work(job, self._stop, partial(self._held.__setitem__, job.key))
             except BaseException as error:
                 self._ended.put(error)
             else:
@@ -188,7 +188,7 @@ class _Download:
     ) -> None:
         self._wanted = wanted
         self._target = target
-        self._part = _Part(store.part_of(target), wanted.size, self._went_on)
+        self._part = _Part(store.part_of(target), wanted.size, self._went_on, wanted.algorithm)
         self._web = web
         self._limits = limits
         self._stop = stop
@@ -234,9 +234,9 @@ class _Download:
             os.link(os.path.realpath(source), copy)
         except OSError:
             shutil.copyfile(source, copy)
-        part = _Part(copy, self._wanted.size, self._went_on)
+        part = _Part(copy, self._wanted.size, self._went_on, self._wanted.algorithm)
         part.take_up()
-        if part.sha256() != self._wanted.sha256:
+        if part.hex() != self._wanted.digest:
             part.drop()
             raise Trouble(_mismatch(self._wanted, str(source), part), kind=LockError)
         store.publish(copy, self._target)
@@ -320,7 +320,7 @@ class _Download:
 
     def _settle(self, url: str) -> bool:
         """Give a right file its name; False if what was inherited may be wrong and all must come anew."""
-        if self._part.sha256() == self._wanted.sha256:
+        if self._part.hex() == self._wanted.digest:
             self._part.publish(self._target)
             return True
         self._part.drop()
@@ -333,17 +333,21 @@ class _Download:
 class _Part:
     """The unfinished file, and the digest of what it holds."""
 
-    def __init__(self, path: Path, size: int | None, went_on: Tell) -> None:
+    def __init__(self, path: Path, size: int | None, went_on: Tell, algorithm: str) -> None:
         self.path = path
         self.held = 0
         #: Bytes from an earlier connection or run: if the sum is wrong in the end, they may be why.
         self.inherited = 0
         self._size = size
         self._went_on = went_on
-        self._digest = hashlib.sha256()
+        self._algorithm = algorithm
+        self._digest = self._fresh()
         self._note = path.with_name(path.name + ".json")
 
-    def sha256(self) -> str:
+    def _fresh(self) -> hashlib._Hash:
+        return hashlib.new(self._algorithm, usedforsecurity=False)
+
+    def hex(self) -> str:
         return self._digest.hexdigest()
 
     def take_up(self) -> int:
@@ -368,7 +372,7 @@ class _Part:
         self._went_on(self.held)
 
     def start_over(self) -> None:
-        self._digest, self.held, self.inherited = hashlib.sha256(), 0, 0
+        self._digest, self.held, self.inherited = self._fresh(), 0, 0
 
     def drop(self) -> None:
         """Throw the file away; the digest is kept until something new is written, for the message."""
@@ -438,13 +442,14 @@ def _error(troubles: Sequence[Trouble]) -> ProvisionError:
 def _mismatch(wanted: Wanted, url: str, part: _Part) -> Finding:
     place = host_of(url) if is_remote(url) else url
     stated = "size not stated" if wanted.size is None else f"{wanted.size} bytes"
-    got = f"{part.sha256()} ({part.held} bytes)"
+    got = f"{part.hex()} ({part.held} bytes)"
+    kind = wanted.algorithm.upper().replace("SHA", "SHA-")
     return Finding(
         "hash-mismatch",
         "error",
         f"{wanted.filename} from {place} is not the file that the lock names",
-        f"SHA-256 expected {wanted.sha256} ({stated}), got {got}. What came was thrown away.",
-        (Evidence(redact(url), f"expected {wanted.sha256}, got {got}"),),
+        f"{kind} expected {wanted.digest} ({stated}), got {got}. What came was thrown away.",
+        (Evidence(redact(url), f"expected {wanted.digest}, got {got}"),),
         (
             Remedy("take it from another place: name a mirror, or a folder that holds the right file"),
             Remedy(

@@ -124,6 +124,10 @@ class UvInstaller:
             self._read[wheel.artifact.sha256] = unpacked.contents(wheel, self._cache)
         return self._read[wheel.artifact.sha256]
 
+    def places(self, environment: str, wheels: Sequence[LocalFile]) -> tuple[str, ...]:
+        packages = site_packages(HostFiles(), environment) or environment
+        return unpacked.places(environment, packages, [self.contents(w) for w in wheels])
+
     def wrong_sizes(self, environment: str, wheels: Sequence[LocalFile]) -> tuple[str, ...]:
         return unpacked.wrong_sizes(environment, self._expected(environment, wheels))
 
@@ -229,8 +233,10 @@ def _link(file: Path, link: Path) -> bool:
 
 
 def interpreter(environment: str) -> str:
-    windows = Path(environment, "Scripts", "python.exe")
-    return str(windows if windows.exists() else Path(environment, "bin", "python"))
+    """The Python of an environment; conda's stands at its top on Windows."""
+    on_windows = (Path(environment, "Scripts", "python.exe"), Path(environment, "python.exe"))
+    found = next((path for path in on_windows if path.exists()), None)
+    return str(found or Path(environment, "bin", "python"))
 
 
 def python_tag(python: str) -> str:

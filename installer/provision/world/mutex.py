@@ -9,7 +9,6 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import socket
 import sys
 import time
 from collections.abc import Iterator
@@ -102,9 +101,14 @@ else:
         return True
 
 
+def _host() -> str:
+    """Without the socket module, whose import `rollback` would pay for."""
+    return os.uname().nodename if sys.platform != "win32" else os.environ.get("COMPUTERNAME", "")
+
+
 def _write_owner(owner: Path, now: str) -> None:
     """For people only: the lock itself is the operating system's. Not being able to say so stops nothing."""
-    facts = {"pid": os.getpid(), "host": socket.gethostname(), "since": now}
+    facts = {"pid": os.getpid(), "host": _host(), "since": now}
     with contextlib.suppress(OSError):
         owner.unlink(missing_ok=True)
         owner.write_text(json.dumps(facts), encoding="utf-8")
@@ -121,7 +125,7 @@ def _read_owner(owner: Path) -> dict[str, object]:
 def _is_dead(who: dict[str, object]) -> bool:
     """True if the owner was a process of this host that is gone."""
     pid = who.get("pid")
-    if who.get("host") != socket.gethostname() or not isinstance(pid, int) or pid <= 0:
+    if who.get("host") != _host() or not isinstance(pid, int) or pid <= 0:
         return False
     import psutil
 

@@ -16,7 +16,7 @@ from urllib.parse import unquote, urlsplit
 from packaging.utils import canonicalize_name
 
 from provision.model.finding import Evidence, Finding, ProvisionError, Remedy
-from provision.model.lock import PYPI
+from provision.model.lock import PYPI, VENDOR
 from provision.model.profile import Index
 from provision.ports import CatalogFailure, ClosedPackage, ClosureRequest, ListedFile, Release
 from provision.world.catalog import HostCatalog, version_of
@@ -52,6 +52,7 @@ class RecordedCatalog:
         self._held = Catalogue(folder) if folder else None
         self._record = record
         self._offline = offline
+        self._writing = threading.Lock()
 
     def close(self, request: ClosureRequest) -> tuple[ClosedPackage, ...] | CatalogFailure:
         shelf = _Shelf(
@@ -65,12 +66,14 @@ class RecordedCatalog:
                 return shelf.failure(answer, places)
             if shelf.troubles:
                 return CatalogFailure("", unreachable=True, findings=tuple(shelf.troubles))
-            shelf.save()
+            with self._writing:
+                shelf.save()
             return tuple(shelf.upstream(package) for package in answer)
 
     def _routed(self, indexes: Sequence[Index]) -> tuple[str, ...]:
         """Indexes that the loopback server stands for: all where nothing else may be asked or all is recorded."""
-        names = (PYPI, *(index.name for index in indexes))
+        # A vendor's files lie on this machine: no page of theirs is asked for, and none is recorded.
+        names = (PYPI, *(index.name for index in indexes if index.name != VENDOR))
         if self._offline or self._record is not None:
             return names
         held = self._held.indexes() if self._held else ()

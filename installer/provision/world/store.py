@@ -30,11 +30,27 @@ class Wanted:
     folders that may hold it). `size` is in bytes, None where unknown; `headers` go to the first host only."""
 
     filename: str
+    #: Empty where only the MD5 is known.
     sha256: str
     urls: tuple[str, ...]
     size: int | None = None
     index: str = PYPI
     headers: Mapping[str, str] = field(default_factory=dict)
+    md5: str = ""
+
+    @property
+    def algorithm(self) -> str:
+        return "sha256" if self.sha256 else "md5"
+
+    @property
+    def digest(self) -> str:
+        """What the file's digest must be, in hex."""
+        return self.sha256 or self.md5
+
+    @property
+    def key(self) -> str:
+        """The file's name in the store: its SHA-256, or `md5-` and its MD5."""
+        return self.sha256 or f"md5-{self.md5}"
 
 
 class Store:
@@ -48,9 +64,9 @@ class Store:
         for part in (wanted.index, wanted.filename):
             if not _NAME.fullmatch(part) or _RESERVED.fullmatch(part) or part != part.strip(" ."):
                 raise LockError(_bad_name(part))
-        if not re.fullmatch(r"[0-9a-f]{64}", wanted.sha256):
-            raise LockError(_bad_name(wanted.sha256))
-        return self.root / wanted.index / wanted.sha256[:2] / wanted.sha256 / wanted.filename
+        if not re.fullmatch(r"[0-9a-f]{64}|md5-[0-9a-f]{32}", wanted.key):
+            raise LockError(_bad_name(wanted.key))
+        return self.root / wanted.index / wanted.digest[:2] / wanted.key / wanted.filename
 
     def holds(self, wanted: Wanted) -> bool:
         """Whether the file is there at its full size. It was verified as it came; installers do it again."""

@@ -6,8 +6,8 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
-from provision.model.finding import ApplyError, Finding, Remedy, UsageError
-from provision.model.lock import Artifact, Lock
+from provision.model.finding import ApplyError, BlockedError, Evidence, Finding, Remedy, UsageError
+from provision.model.lock import VENDOR, Artifact, Lock
 from provision.model.stack import Library
 from provision.ports import CatalogFailure, ClosedPackage, ClosureRequest, ListedFile, LocalFile
 from provision.world.catalog import HostCatalog
@@ -21,9 +21,13 @@ class HostSupply:
 
     def __init__(
         self, config: IndexConfig, cache: Path, catalog: HostCatalog, offline: bool = False,
-        given: Mapping[str, Path] | None = None,
+        given: Mapping[str, Path] | None = None, beside: Path | None = None,
     ) -> None:  # fmt: skip
-        """`given`: library -> a file, or a folder of files, that the user has of it; its hash decides all the same."""
+        """`given`: library -> a file, or a folder of files, that the user has of it; its hash decides all the same.
+
+        `beside` is the folder that a lock's folder of vendor files is relative to.
+        """
+        self._beside = beside
         self._config = config
         self._given = dict(given or {})
         self._offline = offline
@@ -51,14 +55,21 @@ class HostSupply:
 
     def _located(self, missing: Sequence[Artifact], lock: Lock) -> list[Wanted]:
         """Folders of this machine first (they cost nothing), then the address that the index gives."""
-        folders = [f for f in map(_folder, self._config.find_links) if f]
+        folders = [f for f in map(_folder, (*self._config.find_links, *self._vendor_folder(lock))) if f]
         own = self._own(lock)
         remote = [a for a in missing if not a.url and a.file not in own and not _in_folders(a, folders)]
+        if absent := [a for a in remote if a.index == VENDOR]:
+            raise BlockedError([_vendor_file_missing(a, lock) for a in absent])
         urls = self._addresses(remote, lock) if remote and not self._offline else {}
         return [
             _wanted(a, [own[a.file]] if a.file in own else [*folders, *([a.url] if a.url else []), *urls.get(a.file, ())])
             for a in missing
         ]
+
+    def _vendor_folder(self, lock: Lock) -> tuple[str, ...]:
+        """Where the files of vendors lie: where this machine maps them, or beside the profile."""
+        mapped = self._config.named(VENDOR)
+        return (mapped,) if mapped else (str(self._beside / lock.wheels),) if self._beside and lock.wheels else ()
 
     def _own(self, lock: Lock) -> dict[str, str]:
         """File name in the lock -> the file that the user gave for it."""
@@ -92,6 +103,15 @@ class HostSupply:
         if isinstance(answer, CatalogFailure):
             raise ApplyError(_not_located(answer))
         return {listed.name: [listed.url] for package in answer for listed in _files(package)}
+
+
+def _vendor_file_missing(artifact: Artifact, lock: Lock) -> Finding:
+    where = artifact.where or "its maker"
+    return Finding(
+        "vendor-files-missing", "error", f"{artifact.file} is not in {lock.wheels}, and no index serves it.",
+        evidence=(Evidence(where, artifact.file),),
+        remedies=(Remedy(f"Fetch it from {where} into {lock.wheels} (beside the profile), then apply again."),),
+    )  # fmt: skip
 
 
 def _files_of(lock: Lock, library: Library) -> list[str]:

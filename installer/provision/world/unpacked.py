@@ -103,6 +103,25 @@ def _place(name: str, packages: str) -> str | None:
     return path if scheme == "data" else None
 
 
+def places(environment: str, packages: str, held: Sequence[Contents]) -> tuple[str, ...]:
+    """Every path that installing writes, relative to the environment; metadata folders as a whole."""
+    folder = os.path.relpath(packages, environment)
+    programs = "Scripts" if os.name == "nt" else "bin"
+    found: dict[str, None] = {}
+    for one in held:
+        for member in one.members:
+            top, _, rest = member.name.partition("/")
+            if top.endswith(".dist-info"):
+                found[f"{folder}/{top}"] = None
+            elif top.endswith(".data") and rest.startswith("scripts/"):
+                found[f"{programs}/{rest.removeprefix('scripts/')}"] = None
+            elif place := _place(member.name, folder):
+                found[place] = None
+        for script in one.scripts:
+            found |= dict.fromkeys([f"{programs}/{script}", *([f"{programs}/{script}.exe"] if os.name == "nt" else [])])
+    return tuple(found)
+
+
 def wrong_sizes(environment: str, wanted: Expected) -> tuple[str, ...]:
     """Paths that are absent or whose size is not the wheel's."""
     return tuple(

@@ -102,7 +102,8 @@ class UvResolver:
         first met as an empty stub, so that no other index is asked for its name, and is then required by name."""
         named = _names(request.requirements)
         while True:
-            stubs = frozenset(_bound(request.indexes)) - named if request.dependencies else frozenset()
+            bound = frozenset(_bound(request.indexes)) - named - frozenset(request.provided)
+            stubs = bound if request.dependencies else frozenset()
             answer = self._close(request, stubs, named)
             if isinstance(answer, CatalogFailure):
                 return answer
@@ -120,13 +121,16 @@ class UvResolver:
             Path(folder, "pyproject.toml").write_text(self._project(request, more), encoding="utf-8")
             Path(folder, "constraints.txt").write_text("\n".join(request.constraints), encoding="utf-8")
             Path(folder, "overrides.txt").write_text("\n".join(overrides), encoding="utf-8")
+            for name, version in request.provided.items():
+                _stub(Path(folder, _PROVIDED), name, version)
             lock = Path(folder, "pylock.toml")
             if request.preferences:
                 lock.write_text(_preferences(request.preferences), encoding="utf-8")
             done = run(self._command(request, bool(overrides)), cwd=folder, extra=self._environment())
             if done.code != 0:
                 return CatalogFailure(done.stderr.strip(), unreachable=_unreachable(done.stderr))
-            return _read_pylock(lock.read_text(encoding="utf-8"), request.indexes)
+            closed = _read_pylock(lock.read_text(encoding="utf-8"), request.indexes)
+            return tuple(p for p in closed if p.name not in request.provided)
 
     def _environment(self) -> dict[str, str]:
         """Variables for uv beside the user's own: an address on the loopback interface needs no proxy."""
@@ -166,13 +170,16 @@ class UvResolver:
             'name = "the-profile"',
             'version = "0"',
             f'requires-python = ">={request.python}"',
-            f"dependencies = {_array([*request.requirements, *more])}",
+            f"dependencies = {_array([*request.requirements, *more, *_pins(request.provided)])}",
         ]
+        if request.provided:
+            lines += ["[[tool.uv.index]]", f"name = {_quoted(_PROVIDED)}", f"url = {_quoted('./' + _PROVIDED)}"]
+            lines += ["explicit = true", 'format = "flat"']
         for index in request.indexes:
             place = self.places.get(index.name, Place(url=index.url))
             lines += ["[[tool.uv.index]]", f"name = {_quoted(index.name)}", f"url = {_quoted(place.url)}"]
             lines += ["explicit = true", *(['format = "flat"'] if place.flat else [])]
-        if request.indexes:
+        if request.indexes or request.provided:
             lines += ["[tool.uv.sources]", *_sources(request)]
         return "\n".join(lines) + "\n"
 
@@ -186,24 +193,32 @@ def _bound(indexes: Sequence[Index]) -> dict[str, str]:
     return {canonicalize_name(name): index.name for index in indexes for name in index.packages}
 
 
-def _stub(folder: Path, name: str) -> str:
+def _stub(folder: Path, name: str, version: str = "0") -> str:
     """Make an empty wheel and return the requirement that takes it in the place of any wish for that package."""
     folder.mkdir(exist_ok=True)
-    module = name.replace("-", "_")
-    path = folder / f"{module}-0-py3-none-any.whl"
+    stem = f"{name.replace('-', '_')}-{version}"
+    path = folder / f"{stem}-py3-none-any.whl"
     with zipfile.ZipFile(path, "w") as wheel:
-        wheel.writestr(f"{module}-0.dist-info/METADATA", f"Metadata-Version: 2.1\nName: {name}\nVersion: 0\n")
-        wheel.writestr(f"{module}-0.dist-info/WHEEL", "Wheel-Version: 1.0\nTag: py3-none-any\n")
-        wheel.writestr(f"{module}-0.dist-info/RECORD", "")
+        wheel.writestr(f"{stem}.dist-info/METADATA", f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n")
+        wheel.writestr(f"{stem}.dist-info/WHEEL", "Wheel-Version: 1.0\nTag: py3-none-any\n")
+        wheel.writestr(f"{stem}.dist-info/RECORD", "")
     return f"{name} @ {path.as_uri()}"
 
 
 def _sources(request: ClosureRequest) -> list[str]:
-    return [
-        f"{_quoted(name)} = {{ index = {_quoted(index.name)} }}"
-        for index in request.indexes
-        for name in index.packages
-    ]
+    bound = [(name, index.name) for index in request.indexes for name in index.packages]
+    bound = [(name, index) for name, index in bound if name not in request.provided]
+    bound += [(name, _PROVIDED) for name in request.provided]
+    return [f"{_quoted(name)} = {{ index = {_quoted(index)} }}" for name, index in bound]
+
+
+#: The folder of empty wheels that stand for distributions which an environment has already: the resolver counts with
+#: them, what they need is there too, and their versions cannot move.
+_PROVIDED = "provided"
+
+
+def _pins(provided: Mapping[str, str]) -> tuple[str, ...]:
+    return tuple(f"{name}=={version}" for name, version in provided.items())
 
 
 def _quoted(text: str) -> str:

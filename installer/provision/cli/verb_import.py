@@ -1,0 +1,36 @@
+"""provision import"""
+
+from __future__ import annotations
+
+import click
+
+from provision.cli.common import json_option, quiet_option
+
+
+@click.command("import", short_help="Make a profile of an environment.yml.")
+@click.argument("file", type=click.Path(dir_okay=False))
+@click.option("-o", "--output", metavar="FILE", help="Where to write the profile; by default NAME.yaml here.")
+@click.option("--force", is_flag=True, help="Overwrite a profile that is there.")
+@json_option
+@quiet_option
+def command(file: str, output: str | None, force: bool, as_json: bool, quiet: bool) -> int:
+    """Make a profile of FILE, an environment.yml with or without a pip section, and say what is known of its lines.
+
+    \b
+        provision import environment.yml
+        provision lock team.yaml
+    """
+    from provision.cli.rendering import print_findings, print_json, say
+    from provision.cli.showing import shown
+    from provision.pipeline.exchange import run_import
+    from provision.pipeline.session import Session
+
+    done = run_import(file, output, force, Session())
+    if as_json:
+        findings = [finding.to_json() for finding in done.findings]
+        print_json({"profile": done.profile.name, "path": str(done.path), "findings": findings})
+        return 0
+    print_findings(done.findings, err=True)
+    if not quiet:
+        say(f"{shown(done.path)} says what {file} says. Lock it with: provision lock {shown(done.path)}")
+    return 0

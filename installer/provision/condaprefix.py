@@ -1,0 +1,102 @@
+"""Reading a conda prefix: which packages are recorded, and which Python distributions two managers own.
+
+Level 2, beside `prefix`: inspecting and applying both need it.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import posixpath
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import PurePath
+from typing import TYPE_CHECKING, Any
+
+from provision.prefix import site_packages
+
+if TYPE_CHECKING:
+    from provision.ports import Files
+
+
+def conda_labels(files: Files, prefix: str) -> tuple[str, ...]:
+    """`name-version-build` of every conda package that is recorded in a prefix."""
+    names = files.listdir(str(PurePath(prefix) / "conda-meta"))
+    return tuple(name.removesuffix(".json") for name in names if name.endswith(".json"))
+
+
+@dataclass(frozen=True, slots=True)
+class Double:
+    """A Python distribution that is there from a wheel beside a conda package of the same name: `versions` are the
+    wheel's and conda's, `shared` counts the files that both say are theirs."""
+
+    distribution: str
+    conda: str
+    versions: tuple[str, str]
+    shared: int
+
+
+def conda_owners(
+    files: Files, prefix: str, distributions: Mapping[str, str] | None = None
+) -> tuple[Double, ...]:
+    """Distributions that two managers own: conda's records against the RECORDs of wheels. `distributions` says what
+    a conda package of another name installs."""
+    labels = {label.rsplit("-", 2)[0]: label for label in conda_labels(files, prefix)}
+    known = {_plain((distributions or {}).get(name, name)): label for name, label in labels.items()}
+    folder = site_packages(files, prefix)
+    if folder is None:
+        return ()
+    owned: set[str] | None = None
+    found = []
+    for name, version in _wheels(files, folder):
+        if owned is None:
+            owned = _owned(files, prefix)
+        shared = len(owned & _recorded(files, prefix, folder, f"{name}-{version}.dist-info"))
+        label = known.get(_plain(name)) or (_owner(files, prefix, folder, name, version) if shared else "")
+        if label:
+            found.append(Double(name, label, (version, label.rsplit("-", 2)[1]), shared))
+    return tuple(found)
+
+
+def _plain(name: str) -> str:
+    return re.sub(r"[-_.]+", "-", name).lower()
+
+
+def _wheels(files: Files, folder: str) -> Iterator[tuple[str, str]]:
+    """(name, version) of the distributions that something else than conda installed."""
+    for entry in files.listdir(folder):
+        if entry.endswith(".dist-info"):
+            installer = files.read_text(str(PurePath(folder) / entry / "INSTALLER")) or ""
+            name, _, version = entry.removesuffix(".dist-info").rpartition("-")
+            if installer.strip() != "conda":
+                yield name, version
+
+
+def _records(files: Files, prefix: str) -> Iterator[tuple[str, dict[str, Any]]]:
+    for label in conda_labels(files, prefix):
+        path = str(PurePath(prefix) / "conda-meta" / f"{label}.json")
+        try:
+            record = json.loads(files.read_text(path, limit=1 << 26) or "{}")
+        except ValueError:
+            continue
+        if isinstance(record, dict):
+            yield label, record
+
+
+def _owned(files: Files, prefix: str) -> set[str]:
+    return {str(path) for _, record in _records(files, prefix) for path in record.get("files", ())}
+
+
+def _owner(files: Files, prefix: str, folder: str, name: str, version: str) -> str:
+    mine = _recorded(files, prefix, folder, f"{name}-{version}.dist-info")
+    return next((label for label, record in _records(files, prefix) if mine & set(record.get("files", ()))), "")
+
+
+def _recorded(files: Files, prefix: str, folder: str, info: str) -> set[str]:
+    """The files of a wheel, relative to the prefix, as its RECORD names them."""
+    text = files.read_text(str(PurePath(folder) / info / "RECORD"), limit=1 << 26) or ""
+    base = PurePath(folder).relative_to(prefix).as_posix()
+    paths = (row[0] for row in csv.reader(io.StringIO(text)) if row)
+    return {posixpath.normpath(posixpath.join(base, path)) for path in paths}

@@ -1,0 +1,91 @@
+"""The conda solver's words for why there is no environment -> findings that say what is missing and the way out."""
+
+from __future__ import annotations
+
+import re
+
+from provision.model.finding import Evidence, Finding, Remedy
+from provision.model.profile import Profile
+from provision.ports import CatalogFailure, CondaRequest
+
+_NO_CANDIDATE = re.compile(r"No candidates were found for (?P<spec>[^\n]+?)\.?$", re.M)
+_MISSING = re.compile(r"(?P<spec>[\w.-]+[^\n,]*?), for which no candidates were found")
+_VIRTUAL = re.compile(r"(?P<name>__\w+)(?P<rest>[ =<>!~*\w.,]*)")
+
+
+def solve_findings(failure: CatalogFailure, request: CondaRequest, profile: Profile) -> tuple[Finding, ...]:
+    """At least one finding; the solver's own text is kept as evidence."""
+    if failure.unreachable:
+        return (_unreachable(failure, request),)
+    virtual = next((m for m in _VIRTUAL.finditer(failure.text)), None)
+    if virtual is not None:
+        return (_no_virtual(virtual, failure, request, profile),)
+    missing = _NO_CANDIDATE.search(failure.text)
+    nested = _MISSING.search(failure.text)
+    asked = {_name(spec) for spec in request.specs}
+    # A dependency whose name is asked for as well is not missing: the two wishes exclude one another.
+    if missing is None and nested is not None and _name(nested["spec"].strip()) not in asked:
+        missing = nested
+    if missing is not None:
+        return (_no_package(missing["spec"].strip(), failure, request),)
+    return (_conflict(failure),)
+
+
+def _name(spec: str) -> str:
+    return re.split(r"[ =<>!~\[]", spec.rsplit("::", 1)[-1], maxsplit=1)[0]
+
+
+def _said(failure: CatalogFailure) -> tuple[Evidence, ...]:
+    return (Evidence("solver", re.sub(r"\s+", " ", failure.text).strip()),)
+
+
+def _unreachable(failure: CatalogFailure, request: CondaRequest) -> Finding:
+    return Finding(
+        "channel-unreachable", "error",
+        f"A channel of {', '.join(request.channels)} cannot be read, so nothing can be locked.",
+        evidence=_said(failure),
+        remedies=(
+            Remedy("Check the network and the proxy (HTTPS_PROXY), then try again."),
+            Remedy("Map the channel to a mirror with custom_channels in ~/.condarc; its name stays in the profile."),
+        ),
+    )  # fmt: skip
+
+
+def _no_virtual(
+    match: re.Match[str], failure: CatalogFailure, request: CondaRequest, profile: Profile
+) -> Finding:
+    name, wanted = match["name"], match["rest"].strip(" ,")
+    has = request.virtual_packages.get(name)
+    what = f"{name} {has}" if has else f"no {name}"
+    ways: tuple[Remedy, ...] = (Remedy("Choose older packages, or a profile for a newer machine."),)
+    if name == "__cuda":
+        ways = (
+            Remedy(
+                "For an NVIDIA machine say so: hardware: {vendor: nvidia}, and accelerator: {cuda: VERSION}."
+            ),
+            Remedy("For the CPU ask for a CPU build."),
+        )
+    return Finding(
+        "no-cuda" if name == "__cuda" else "machine-lacks", "error",
+        f"A package wants {name} {wanted}".rstrip() + f"; the machine of profile {profile.name} has {what}.",
+        detail="What counts is the machine that the profile is for, not the one that solves: CONDA_OVERRIDE_CUDA "
+        "and this machine's driver are not looked at.",
+        evidence=_said(failure), remedies=ways,
+    )  # fmt: skip
+
+
+def _no_package(spec: str, failure: CatalogFailure, request: CondaRequest) -> Finding:
+    return Finding(
+        "no-such-package", "error",
+        f"No channel of {', '.join(request.channels)} has {spec} for {request.subdir}.",
+        evidence=_said(failure),
+        remedies=(Remedy("Name the channel that has it under environment: {channels: [...]}."),),
+    )  # fmt: skip
+
+
+def _conflict(failure: CatalogFailure) -> Finding:
+    return Finding(
+        "conflict", "error", "The conda packages cannot stand together.", detail=failure.text.strip(),
+        evidence=_said(failure),
+        remedies=(Remedy("Loosen one of the pins named above, or use two environments (two profiles)."),),
+    )  # fmt: skip

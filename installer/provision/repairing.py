@@ -1,0 +1,204 @@
+"""Lock x inventory of somebody else's environment -> the plan that changes it in place, or what forbids that. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from packaging.utils import canonicalize_name
+from packaging.version import InvalidVersion, Version
+
+from provision.knowledge.rows import FamilyRow
+from provision.model.finding import Evidence, Finding, Remedy
+from provision.model.inventory import Installed, Inventory
+from provision.model.lock import Artifact, Lock
+from provision.model.plan import Plan, Sizes, Step
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wish:
+    """What the person asked for: smoke jobs, their device, and what the machine has already."""
+
+    jobs: tuple[str, ...] = ()
+    proof_device: str = "cpu"
+    present: frozenset[str] = frozenset()
+    #: People and programs that use the environment now, one line each.
+    users: tuple[str, ...] = ()
+
+
+def repair(
+    lock: Lock, digest: str, state: str, inventory: Inventory, families: Sequence[FamilyRow], wish: Wish
+) -> Plan:
+    """The steps that make the environment hold what the lock says and leave the rest of it alone."""
+    blockers = tuple(_blockers(lock, inventory))
+    removals = {} if blockers else _removals(lock, inventory, families)
+    coming = [a for a in lock.packages if not blockers and _must_come(a, inventory, removals)]
+    blockers += tuple(_conda_blockers(removals, coming, inventory))
+    steps = tuple(_steps(lock, inventory, removals, coming, wish)) if not blockers else ()
+    missing = [a for a in coming if a.sha256 not in wish.present]
+    return Plan(
+        profile=lock.profile,
+        target=lock.target,
+        python=lock.python,
+        environment=inventory.environment,
+        generation=0,
+        lock=digest,
+        state=state,
+        steps=steps,
+        blockers=blockers,
+        notes=tuple(_notes(lock, inventory, wish, bool(steps))),
+        sizes=Sizes(fetch=sum(a.size or 0 for a in missing), unknown=sum(a.size is None for a in missing)),
+    )
+
+
+def _blockers(lock: Lock, inventory: Inventory) -> Iterator[Finding]:
+    where = inventory.environment
+    ways = (
+        Remedy("Make an environment of its own instead.", "provision apply PROFILE --environment .venv-gpu"),
+    )
+    if inventory.externally_managed:
+        yield Finding(
+            "externally-managed", "error",
+            f"{where} belongs to the system's package manager; packages put into it could break the system.",
+            evidence=(Evidence(inventory.externally_managed, "PEP 668"),), remedies=ways,
+        )  # fmt: skip
+    elif inventory.maker == "none" or not inventory.packages:
+        yield Finding("no-environment", "error", f"{where} is no Python environment.", remedies=ways)
+    elif not inventory.writable:
+        yield Finding("read-only", "error", f"{where} cannot be written by this user.", remedies=ways)
+    elif inventory.python != lock.python:
+        yield Finding(
+            "wrong-python", "error", f"{where} has Python {inventory.python}; the lock is for {lock.python}.",
+            remedies=(*ways, Remedy("Or lock for that Python.", f"provision lock PROFILE --python {inventory.python}")),
+        )  # fmt: skip
+
+
+def _removals(lock: Lock, inventory: Inventory, families: Sequence[FamilyRow]) -> dict[str, tuple[Installed, str]]:
+    """info folder -> (distribution, why it goes)."""
+    locked: dict[str, Artifact] = {canonicalize_name(a.name): a for a in lock.packages}
+    gone: dict[str, tuple[Installed, str]] = {}
+    for one in inventory.distributions:
+        if because := _why_it_goes(one, locked, lock, families):
+            gone[one.info] = (one, because)
+    # Taking one of two that share files breaks the other: those of the lock are put back whole.
+    taken = {path for one, _ in gone.values() for path in one.files}
+    for one in inventory.distributions:
+        if one.info not in gone and one.name in locked and (shared := taken & set(one.files)):
+            gone[one.info] = (one, f"shares {len(shared)} files with what is removed; it is installed again")
+    return gone
+
+
+def _why_it_goes(
+    one: Installed, locked: dict[str, Artifact], lock: Lock, families: Sequence[FamilyRow]
+) -> str:
+    wanted = locked.get(one.name)
+    if wanted is None:
+        if one.name in {canonicalize_name(name) for name in lock.absent}:
+            return "the lock says that it must be absent"
+        for family in families:
+            rival = _rival(one.name, family, locked)
+            if rival:
+                return f"it writes the same folder `{family.folder}` as {rival}"
+        return ""
+    if one.broken:
+        return f"its metadata is broken ({one.broken})"
+    if not _same_version(one.version, wanted.version):
+        return f"the lock has {wanted.version}"
+    if one.missing:
+        return f"{len(one.missing)} of its files are missing"
+    return ""
+
+
+def _rival(name: str, family: FamilyRow, locked: dict[str, Artifact]) -> str:
+    members = {canonicalize_name(member) for member in family.members}
+    if name not in members:
+        return ""
+    pairs = {frozenset(map(canonicalize_name, pair)) for pair in family.pairs}
+    return next((m for m in sorted(members & locked.keys()) if frozenset((name, m)) not in pairs), "")
+
+
+def _same_version(one: str, other: str) -> bool:
+    try:
+        return Version(one) == Version(other)
+    except InvalidVersion:
+        return one == other
+
+
+def _must_come(artifact: Artifact, inventory: Inventory, removals: dict[str, tuple[Installed, str]]) -> bool:
+    name = canonicalize_name(artifact.name)
+    return not any(one.name == name and one.info not in removals for one in inventory.distributions)
+
+
+def _conda_blockers(
+    removals: dict[str, tuple[Installed, str]], coming: Sequence[Artifact], inventory: Inventory
+) -> Iterator[Finding]:
+    """What conda put there is conda's: replaced under its feet, its next transaction would break or undo it."""
+    touched = {one.name for one, _ in removals.values()} | {canonicalize_name(a.name) for a in coming}
+    names = sorted(touched & (inventory.conda | {o.name for o in inventory.distributions if o.installer == "conda"}))
+    if names:
+        yield Finding(
+            "conda-managed", "error",
+            f"conda manages {', '.join(names)} in {inventory.environment}; they are not replaced under its feet.",
+            evidence=(Evidence(f"{inventory.environment}/conda-meta"),),
+            remedies=(
+                Remedy("Make an environment of its own instead.", "provision apply PROFILE --environment .venv"),
+                Remedy("Or have conda take them away first.", f"conda remove {' '.join(names)}"),
+            ),
+        )  # fmt: skip
+
+
+def _steps(
+    lock: Lock,
+    inventory: Inventory,
+    removals: dict[str, tuple[Installed, str]],
+    coming: Sequence[Artifact],
+    wish: Wish,
+) -> Iterator[Step]:
+    yield from _bringing([a for a in coming if a.sha256 not in wish.present], coming)
+    yield from _removing(inventory, removals)
+    for artifact in coming:
+        args = {"index": artifact.index, "file": artifact.file, "size": artifact.size, "sha256": artifact.sha256}
+        subject = f"{artifact.name} {artifact.version}"
+        yield Step(action="install", kind="in-place", subject=subject, reason="the lock has it", args=args)
+    if coming or removals or inventory.litter or inventory.unowned:
+        for job in wish.jobs:
+            args = {"device": wish.proof_device}
+            yield Step(action="prove", kind="job", subject=job, reason=f"level {lock.smoke.level}", args=args)
+
+
+def _bringing(missing: Sequence[Artifact], coming: Sequence[Artifact]) -> Iterator[Step]:
+    for artifact in missing:
+        args = {"size": artifact.size, "sha256": artifact.sha256, "index": artifact.index}
+        yield Step(action="fetch", kind="package", subject=artifact.file, reason="not in the cache", args=args)
+    for artifact in (a for a in coming if a.kind == "sdist"):
+        subject = f"{artifact.name} {artifact.version}"
+        args = {"sha256": artifact.sha256}
+        yield Step(action="build", kind="package", subject=subject, reason="only its source", args=args)
+
+
+def _removing(inventory: Inventory, removals: dict[str, tuple[Installed, str]]) -> Iterator[Step]:
+    for info, (one, because) in sorted(removals.items()):
+        subject = f"{one.name} {one.version}"
+        yield Step(action="remove", kind="package", subject=subject, reason=because, args={"info": info})
+    for path in inventory.litter:
+        reason = "what an interrupted install left"
+        yield Step(action="remove", kind="litter", subject=path, reason=reason, args={"path": path})
+    for path in inventory.unowned:
+        reason = "no distribution owns it: what an uninstall left"
+        yield Step(action="remove", kind="litter", subject=path, reason=reason, args={"path": path})
+
+
+def _notes(lock: Lock, inventory: Inventory, wish: Wish, changes: bool) -> Iterator[Finding]:
+    locked = {canonicalize_name(a.name) for a in lock.packages}
+    for name, folder in inventory.shadows:
+        if name in locked:
+            yield Finding(
+                "shadowed", "warning", f"Another {name} stands in {folder}; Python may import that one.",
+                evidence=(Evidence(folder, name),),
+                remedies=(Remedy("Take that folder out of PYTHONPATH, or run with", "PYTHONNOUSERSITE=1"),),
+            )  # fmt: skip
+    if changes and wish.users:
+        yield Finding(
+            "in-use", "warning", "Programs use this environment now; restart them afterwards.",
+            detail="\n".join(wish.users),
+        )  # fmt: skip

@@ -1,0 +1,169 @@
+"""Environment that somebody else made -> its inventory. Reads names and RECORDs; never writes, never runs anything."""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import io
+import json
+import posixpath
+import re
+from collections.abc import Iterator, Sequence
+from pathlib import PurePath
+
+from provision.model.inventory import Installed, Inventory, Maker
+from provision.ports import Files
+from provision.prefix import site_packages
+
+_LIMIT = 1 << 27
+_METADATA = (".dist-info", ".egg-info")
+
+
+def take_stock(
+    files: Files,
+    environment: str,
+    folders: Sequence[str] = (),
+    elsewhere: Sequence[str] = (),
+    writable: bool = True,
+) -> Inventory:
+    """`folders` are package folders that the wanted stack writes (`tensorflow`): one of them that no distribution owns
+    is what an uninstall left. `elsewhere` are other places that Python imports from (user site, PYTHONPATH)."""
+    packages = site_packages(files, environment)
+    inside = PurePath(packages).relative_to(environment).as_posix() if packages else ""
+    found = tuple(_distributions(files, environment, inside)) if packages else ()
+    names = files.listdir(packages) if packages else ()
+    return Inventory(
+        environment=environment,
+        maker=_maker(files, environment),
+        python=_python(files, environment, inside),
+        packages=inside,
+        writable=writable,
+        externally_managed=_managed(files, environment, inside),
+        distributions=found,
+        litter=tuple(f"{inside}/{name}" for name in names if name.startswith("~")),
+        unowned=tuple(_unowned(inside, names, folders, found)),
+        conda=frozenset(_conda(files, environment)),
+        shadows=tuple(_shadows(files, elsewhere)),
+        digest=_digest(files, packages, names),
+    )
+
+
+def _maker(files: Files, environment: str) -> Maker:
+    if files.stat(f"{environment}/conda-meta") is not None:
+        return "conda"
+    return "venv" if files.stat(f"{environment}/pyvenv.cfg") is not None else "none"
+
+
+def _python(files: Files, environment: str, inside: str) -> str:
+    """`major.minor`, by pyvenv.cfg or by the name of the library folder."""
+    text = files.read_text(f"{environment}/pyvenv.cfg") or ""
+    match = re.search(r"^version(?:_info)?\s*=\s*(\d+\.\d+)", text, re.MULTILINE) or re.search(
+        r"python(\d+\.\d+)", inside
+    )
+    return match[1] if match else ""
+
+
+def _managed(files: Files, environment: str, inside: str) -> str:
+    """The file that says that a system's package manager owns this interpreter (PEP 668); not in a venv."""
+    if files.stat(f"{environment}/pyvenv.cfg") is not None:
+        return ""
+    library = posixpath.dirname(inside) if inside else "lib"
+    path = f"{environment}/{library}/EXTERNALLY-MANAGED"
+    return path if files.stat(path) is not None else ""
+
+
+def _distributions(files: Files, environment: str, inside: str) -> Iterator[Installed]:
+    for info in files.listdir(f"{environment}/{inside}"):
+        if info.endswith(_METADATA) and not info.startswith("~"):
+            yield _installed(files, environment, inside, info)
+
+
+def _installed(files: Files, environment: str, inside: str, info: str) -> Installed:
+    folder = f"{environment}/{inside}/{info}"
+    name, version = _name(files.read_text(f"{folder}/METADATA") or files.read_text(f"{folder}/PKG-INFO") or "")
+    record = files.read_text(f"{folder}/RECORD", _LIMIT)
+    listed = tuple(dict.fromkeys(_recorded(record or "", inside)))
+    broken = "" if name else "no METADATA"
+    if record is None and not broken:
+        broken = "no RECORD"
+    guessed, guessed_version = _of_folder(info)
+    return Installed(
+        name=_canonical(name or guessed),
+        version=version or guessed_version,
+        info=f"{inside}/{info}",
+        files=listed,
+        missing=tuple(path for path in listed if files.stat(f"{environment}/{path}") is None),
+        installer=(files.read_text(f"{folder}/INSTALLER") or "").strip(),
+        broken=broken,
+    )
+
+
+def _name(metadata: str) -> tuple[str, str]:
+    head = metadata.split("\n\n", 1)[0]
+    name = re.search(r"^Name:\s*(\S+)", head, re.MULTILINE)
+    version = re.search(r"^Version:\s*(\S+)", head, re.MULTILINE)
+    return (name[1] if name else "", version[1] if version else "")
+
+
+def _of_folder(info: str) -> tuple[str, str]:
+    stem = info.rpartition(".")[0]
+    name, _, version = stem.partition("-")
+    return name, version.partition("-")[0]
+
+
+def _canonical(name: str) -> str:
+    return re.sub(r"[-_.]+", "-", name).lower()
+
+
+def _recorded(record: str, inside: str) -> Iterator[str]:
+    """Paths of a RECORD that lie in the environment; one that leads out of it is nobody's."""
+    try:
+        rows = list(csv.reader(io.StringIO(record)))
+    except csv.Error:
+        return
+    for row in rows:
+        if row and row[0] and not row[0].startswith("/") and "\x00" not in row[0]:
+            path = posixpath.normpath(f"{inside}/{row[0]}")
+            if not path.startswith("../") and path not in ("..", "."):
+                yield path
+
+
+def _unowned(
+    inside: str, names: Sequence[str], folders: Sequence[str], found: Sequence[Installed]
+) -> Iterator[str]:
+    prefix = len(inside) + 1
+    owned = {path[prefix:].split("/")[0] for one in found for path in one.files if path.startswith(f"{inside}/")}
+    for name in names:
+        if name in folders and name not in owned:
+            yield f"{inside}/{name}"
+
+
+def _conda(files: Files, environment: str) -> Iterator[str]:
+    """Python distributions that conda put there, by the names in conda-meta and by INSTALLER."""
+    for name in files.listdir(f"{environment}/conda-meta"):
+        if not name.endswith(".json"):
+            continue
+        try:
+            listed = json.loads(files.read_text(f"{environment}/conda-meta/{name}", _LIMIT) or "{}").get("files", ())
+        except (ValueError, AttributeError):
+            continue
+        for path in listed:
+            match = re.search(r"site-packages/([^/]+)\.(?:dist|egg)-info/", str(path))
+            if match:
+                yield _canonical(match[1].partition("-")[0])
+
+
+def _shadows(files: Files, elsewhere: Sequence[str]) -> Iterator[tuple[str, str]]:
+    for folder in elsewhere:
+        for info in files.listdir(folder):
+            if info.endswith(_METADATA):
+                yield _canonical(_of_folder(info)[0]), folder
+
+
+def _digest(files: Files, packages: str | None, names: Sequence[str]) -> str:
+    """Changes when a distribution comes, goes or is replaced."""
+    lines = []
+    for name in names:
+        record = files.stat(f"{packages}/{name}/RECORD") if name.endswith(_METADATA) else None
+        lines.append(f"{name} {record.size if record else ''} {record.mtime_ns if record else ''}")
+    return hashlib.sha256("\n".join(n for n in lines if not n.startswith("__pycache__")).encode()).hexdigest()

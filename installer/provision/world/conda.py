@@ -1,0 +1,343 @@
+"""conda without a conda: rattler, in this process, solves channels and makes prefixes.
+
+What rattler is not asked for: downloads (the store does them, with resume and a checked hash: rattler takes a local file
+as it is) and post-link scripts (it swallows their failures).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import subprocess
+from collections.abc import Callable, Coroutine, Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar, cast
+
+from provision.model.finding import ApplyError, Evidence, Finding, Remedy, UsageError
+from provision.model.lock import CondaArtifact
+from provision.ports import CatalogFailure, CondaRequest
+from provision.world.channels import Channel, ChannelConfig, channel_name
+from provision.world.indexes import IndexConfig, redact_text
+from provision.world.store import Store, Wanted
+
+if TYPE_CHECKING:
+    import rattler
+
+T = TypeVar("T")
+#: The store's word for where conda packages come from; the hash says the rest.
+_INDEX = "conda"
+
+
+class RattlerEngine:
+    """Implements ports.Channels and ports.CondaInstaller. `cache` is provision's own cache folder.
+
+    Its package cache is provision's own, and locked by rattler entry by entry; conda's is never written to.
+    """
+
+    def __init__(
+        self, channels: ChannelConfig, config: IndexConfig, cache: Path, offline: bool = False
+    ) -> None:
+        self._channels = channels
+        self._config = config
+        self._cache = cache
+        self._offline = offline
+
+    def solve(self, request: CondaRequest) -> tuple[CondaArtifact, ...] | CatalogFailure:
+        _require()
+        from rattler import exceptions
+
+        channels = self._channels.channels(request.channels, request.subdir)
+        try:
+            records = _wait(self._records(request, channels))
+        except exceptions.SolverError as error:
+            return CatalogFailure(str(error))
+        except (exceptions.GatewayError, exceptions.FetchRepoDataError, exceptions.IoError) as error:
+            return CatalogFailure(redact_text(str(error)), unreachable=True)
+        except (exceptions.InvalidMatchSpecError, exceptions.InvalidVersionSpecError) as error:
+            raise UsageError(_bad_spec(request, str(error))) from None
+        found = [_artifact(record, channels) for record in records]
+        leads = self._channels.replay.leads
+        known = (replace(a, depends=()) if f"{a.channel}/{a.subdir}/{a.file}" in leads else a for a in found)
+        return tuple(sorted(known, key=lambda a: a.name))
+
+    async def _records(
+        self, request: CondaRequest, channels: Sequence[Channel]
+    ) -> list[rattler.RepoDataRecord]:
+        import rattler
+
+        action: Any = "force-cache-only" if self._offline else "cache-or-fetch"
+        gateway = rattler.Gateway(
+            cache_dir=self._cache / "conda" / "repodata",
+            default_config=rattler.SourceConfig(cache_action=action),
+        )
+        sources = [rattler.Channel(channel.place) for channel in channels]
+        platforms = [rattler.Subdir(request.subdir), rattler.Subdir("noarch")]
+        kept = {(a.channel, a.file) for a in request.preferences}
+        former: list[rattler.RepoDataRecord] = []
+        if kept:
+            names = [rattler.MatchSpec(a.name) for a in request.preferences]
+            # The channel's own records: a lock may not know what its packages depend on.
+            answer = await gateway.query(sources=sources, platforms=platforms, specs=names, recursive=False)
+            listed = (record for records in answer for record in records)
+            former = [r for r in listed if (_origin(r.url, channels)[0].name, r.file_name) in kept]
+        return await rattler.solve(
+            sources=sources,
+            specs=list(request.specs),
+            gateway=gateway,
+            platforms=platforms,
+            virtual_packages=[_virtual(name, text) for name, text in request.virtual_packages.items()],
+            channel_priority=rattler.ChannelPriority.Strict,
+            exclude_newer=datetime.fromisoformat(request.as_of) if request.as_of else None,
+            locked_packages=former,
+        )
+
+    def present(self, artifacts: Sequence[CondaArtifact]) -> frozenset[str]:
+        kept = Store(self._cache)
+        return frozenset(a.key for a in artifacts if kept.holds(_wanted(a, ())))
+
+    def fetch(self, artifacts: Sequence[CondaArtifact], advance: Callable[[int], None]) -> dict[str, str]:
+        from provision.world.fetching import Fetcher
+
+        fetcher = Fetcher(cache=self._cache, config=self._config, offline=self._offline)
+        wanted = [_wanted(a, (self._place(a),)) for a in artifacts]
+        paths = fetcher.fetch(wanted, _deltas(advance))
+        return {key: str(path) for key, path in paths.items()}
+
+    def _place(self, artifact: CondaArtifact) -> str:
+        """Where this machine has the channel: a mirror, where one is set, else the channel's own address."""
+        channel = self._channels.channel(artifact.channel)
+        rest = artifact.url.removeprefix(channel.upstream)
+        return f"{channel.place}{rest}" if rest != artifact.url else artifact.url
+
+    def install(
+        self,
+        prefix: str,
+        environment: str,
+        artifacts: Sequence[CondaArtifact],
+        files: Mapping[str, str],
+        requested: Sequence[str],
+    ) -> int:
+        _require()
+        uris = {a.key: Path(files[a.key]).as_uri() for a in artifacts}
+        counted = _Counter()
+        try:
+            _wait(self._install(prefix, environment, artifacts, uris, counted))
+        except Exception as error:
+            raise ApplyError(_not_installed(str(error))) from error
+        if counted.operations:
+            _name_upstream(Path(prefix), {uris[a.key]: a.url for a in artifacts}, artifacts, requested)
+        return counted.operations
+
+    async def _install(
+        self,
+        prefix: str,
+        environment: str,
+        artifacts: Sequence[CondaArtifact],
+        uris: Mapping[str, str],
+        counted: _Counter,
+    ) -> None:
+        import rattler
+
+        installed = [rattler.PrefixRecord.from_path(p) for p in Path(prefix, "conda-meta").glob("*.json")]
+        subdirs = {a.subdir for a in artifacts} - {"noarch"}
+        await rattler.install(
+            [_record(a, uris[a.key]) for a in artifacts],
+            target_prefix=prefix,
+            installed_packages=installed,
+            platform=rattler.Subdir(subdirs.pop()) if len(subdirs) == 1 else None,
+            execute_link_scripts=False,
+            show_progress=False,
+            reporter=cast("Any", counted),
+            alternative_target_prefix=environment,
+            # With the origin (a path that holds the hash) in the key: two builds of one name never mix.
+            package_cache=rattler.PackageCache(self._cache / "conda" / "pkgs").with_cached_origin(),
+        )
+
+    def run_script(self, prefix: str, script: str, artifact: CondaArtifact) -> None:
+        folder = Path(prefix, "Scripts" if os.name == "nt" else "bin")
+        env = {
+            **os.environ,
+            "PREFIX": prefix,
+            "PKG_NAME": artifact.name,
+            "PKG_VERSION": artifact.version,
+            "PKG_BUILDNUM": str(artifact.build_number),
+            "PATH": f"{folder}{os.pathsep}{os.environ.get('PATH', '')}",
+        }
+        shell = ["cmd", "/d", "/c"] if script.endswith(".bat") else ["sh", "-e"]
+        done = subprocess.run(
+            [*shell, str(Path(prefix, script))], cwd=prefix, env=env, capture_output=True, encoding="utf-8",
+            errors="replace", stdin=subprocess.DEVNULL, check=False,
+        )  # fmt: skip
+        if done.returncode != 0:
+            raise ApplyError(_script_failed(artifact, script, done.returncode, done.stdout + done.stderr))
+
+
+class _Counter:
+    """Listens to rattler's progress. rattler calls what it finds here, and leaves out what it does not."""
+
+    def __init__(self) -> None:
+        self.operations = 0
+
+    def on_link_start(self, operation: int, package_name: str) -> int:
+        self.operations += 1
+        return operation
+
+    def on_unlink_start(self, operation: int, package_name: str) -> int:
+        self.operations += 1
+        return operation
+
+
+def _require() -> None:
+    """Say what to install where the extra is missing."""
+    try:
+        import rattler  # noqa: F401
+    except ImportError:
+        raise UsageError(
+            Finding(
+                "extra-missing", "error", "Conda environments need the extra 'conda', which is not installed.",
+                remedies=(Remedy("Install it beside provision.", "pip install 'dl-provision[conda]'"),),
+            )
+        ) from None  # fmt: skip
+
+
+def _wait(work: Coroutine[Any, Any, T]) -> T:
+    """Run to the end. A panic inside rattler is no Exception of Python's; here it becomes one."""
+    try:
+        return asyncio.run(work)
+    except (KeyboardInterrupt, SystemExit, GeneratorExit):
+        raise
+    except BaseException as error:
+        if isinstance(error, Exception):
+            raise
+        raise RuntimeError(f"rattler stopped: {error}") from None
+
+
+def _virtual(name: str, text: str) -> rattler.GenericVirtualPackage:
+    import rattler
+
+    version, _, build = text.partition("=")
+    return rattler.GenericVirtualPackage(
+        rattler.PackageName(name), rattler.Version(version), rattler.BuildString(build or "0")
+    )
+
+
+def _artifact(record: rattler.RepoDataRecord, channels: Sequence[Channel]) -> CondaArtifact:
+    channel, rest = _origin(record.url, channels)
+    kind = record.noarch
+    return CondaArtifact(
+        name=record.name.normalized,
+        version=str(record.version),
+        build=str(record.build),
+        build_number=record.build_number,
+        subdir=record.subdir,
+        channel=channel.name,
+        url=f"{channel.upstream}/{rest}",
+        size=record.size,
+        sha256=record.sha256.hex() if record.sha256 else None,
+        md5=record.md5.hex() if record.md5 else None,
+        noarch="python" if kind.python else "generic" if kind.generic else None,
+        depends=tuple(record.depends),
+        constrains=tuple(record.constrains),
+    )
+
+
+def _origin(url: str, channels: Sequence[Channel]) -> tuple[Channel, str]:
+    """The channel that a record's address belongs to, and the rest of the address."""
+    import rattler
+
+    for channel in channels:
+        base = rattler.Channel(channel.place).base_url
+        if url.startswith(base):
+            return channel, url.removeprefix(base)
+    plain = url.rsplit("/", 2)
+    return Channel(channel_name(plain[0]), plain[0], plain[0]), "/".join(plain[1:])
+
+
+def _record(artifact: CondaArtifact, url: str) -> rattler.RepoDataRecord:
+    import rattler
+
+    record = rattler.PackageRecord(
+        artifact.name,
+        rattler.VersionWithSource(artifact.version),
+        rattler.BuildString(artifact.build),
+        artifact.build_number,
+        artifact.subdir,
+        noarch=artifact.noarch,
+        depends=list(artifact.depends),
+        constrains=list(artifact.constrains),
+        sha256=bytes.fromhex(artifact.sha256) if artifact.sha256 else None,
+        md5=bytes.fromhex(artifact.md5) if artifact.md5 else None,
+        size=artifact.size,
+    )
+    channel = artifact.url.rsplit("/", 2)[0]
+    return rattler.RepoDataRecord(record, artifact.file, url, channel)
+
+
+def _name_upstream(
+    prefix: Path, places: Mapping[str, str], artifacts: Sequence[CondaArtifact], requested: Sequence[str]
+) -> None:
+    """The records of the prefix name the channel's address, not a path of this machine's cache; and what was
+    asked for."""
+    asked = {spec.split(" ")[0].rsplit("::", 1)[-1]: spec for spec in requested}
+    for artifact in artifacts:
+        path = prefix / "conda-meta" / f"{artifact.label}.json"
+        text = path.read_text(encoding="utf-8")
+        for place, upstream in ((p, u) for p, u in places.items() if u == artifact.url):
+            text = text.replace(json.dumps(place), json.dumps(upstream), 1)
+        if artifact.name in asked:
+            text = text.replace(
+                '"requested_specs": []', f'"requested_specs": [{json.dumps(asked[artifact.name])}]', 1
+            )
+        path.write_text(text, encoding="utf-8")
+
+
+def _wanted(artifact: CondaArtifact, urls: Sequence[str]) -> Wanted:
+    return Wanted(
+        filename=artifact.file,
+        sha256=artifact.sha256 or "",
+        md5=artifact.md5 or "",
+        urls=tuple(urls),
+        size=artifact.size,
+        index=_INDEX,
+    )
+
+
+def _deltas(advance: Callable[[int], None]) -> Callable[[int], None]:
+    last = 0
+
+    def tell(held: int) -> None:
+        nonlocal last
+        advance(held - last)
+        last = held
+
+    return tell
+
+
+def _bad_spec(request: CondaRequest, said: str) -> Finding:
+    return Finding(
+        "bad-spec", "error", "A package of the profile is no conda match spec.",
+        detail=", ".join(request.specs), evidence=(Evidence("solver", said),),
+        remedies=(Remedy('Write it like "numpy >=1.26,<2" or "pytorch 2.4.* cuda*".'),),
+    )  # fmt: skip
+
+
+def _not_installed(said: str) -> Finding:
+    return Finding(
+        "conda-install-failed", "error", "The conda packages cannot be installed.", detail=said,
+        remedies=(Remedy("Nothing was switched: the environment is what it was."),),
+    )  # fmt: skip
+
+
+def _script_failed(artifact: CondaArtifact, script: str, code: int, said: str) -> Finding:
+    return Finding(
+        "link-script-failed", "error",
+        f"The post-link script of {artifact.name} {artifact.version} failed (exit code {code}).",
+        detail="\n".join(said.strip().splitlines()[-12:]), evidence=(Evidence(script, f"exit code {code}"),),
+        remedies=(
+            Remedy("Nothing was switched: the environment is what it was."),
+            Remedy("Take the package out of environment.link-scripts to install it without its script."),
+        ),
+    )  # fmt: skip

@@ -1,0 +1,76 @@
+"""The whole line with conda packages of a local channel: apply, run, status; no conda on the machine."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from pathlib import Path
+
+from tests.support.channels import PLACEHOLDER, Channel, link_script
+from tests.support.command import provision
+from tests.support.conda_lines import write
+from tests.support.index import LoopbackIndex
+
+
+def test_from_profile_to_proven_environment(channel: Channel, index: LoopbackIndex, folder: Path) -> None:
+    index.wheel("extra", "1.0")
+    path = write(folder, "packages: [alpha, native]\n", more=", wheels: [extra]")
+    ran = provision(folder, "apply", path.name, "--json")
+    assert ran.code == 0, ran.err
+    assert ran.document["receipt"]["verdict"] == "passed"
+    environment = folder / ".env"
+    assert os.readlink(environment).endswith("/generations/1")
+
+    script = subprocess.run([environment / "bin" / "alpha"], capture_output=True, text=True, check=True)
+    assert script.stdout.split(maxsplit=1)[1].strip() == str(environment), "a script goes through the pointer"
+    assert str(environment) in (environment / "bin" / "tool").read_text(encoding="utf-8")
+    data = (environment / "lib" / "data.bin").read_bytes()
+    assert data.startswith(b"\0\1" + str(environment).encode() + b"/etc\0")
+    assert len(data) == len(PLACEHOLDER) + 10, "a binary keeps its length"
+
+    record = json.loads((environment / "conda-meta" / "alpha-1.0-0.json").read_text(encoding="utf-8"))
+    assert record["url"] == f"{channel.url}/noarch/alpha-1.0-0.conda"
+    code = "import alpha, extra, os, sys; print(os.environ['CONDA_PREFIX'], extra.__file__.startswith(sys.prefix))"
+    inside = provision(folder, "run", "--", "python", "-c", code)
+    assert (inside.code, inside.out.strip()) == (0, f"{environment} True")
+    again = provision(folder, "apply", path.name, "--json")
+    assert (again.code, again.document["outcome"]) == (0, "unchanged")
+
+
+def test_a_failed_apply_leaves_the_old_environment(channel: Channel, folder: Path) -> None:
+    path = write(folder, "packages: [alpha]\n")
+    assert provision(folder, "apply", path.name).code == 0
+    write(folder, "packages: [alpha, native]\n")
+    assert provision(folder, "lock", path.name).code == 0
+    broken = channel.folder / "linux-64" / "native-1.0-h1_0.tar.bz2"
+    broken.write_bytes(broken.read_bytes()[:-3] + b"xyz")
+    ran = provision(folder, "apply", path.name, "--yes", "--json")
+    assert (ran.code, ran.codes) == (4, ["hash-mismatch"])
+    assert os.readlink(folder / ".env").endswith("/1")
+    assert not (folder / ".provision" / ".env" / "generations" / "2").exists()
+    assert provision(folder, "status").code == 0
+    (folder / ".env" / "conda-meta" / "alpha-1.0-0.json").unlink()
+    assert provision(folder, "status").code == 1, "a package whose record is gone is drift"
+
+
+def test_link_scripts_run_by_consent_only(channel: Channel, folder: Path) -> None:
+    text = 'echo "$PKG_NAME $PKG_VERSION" > "$PREFIX/ran.txt"'
+    channel.add("linky", "1.0", {"bin/.linky-post-link.sh": link_script(text)}, subdir="linux-64")
+    bad = {"bin/.bad-post-link.sh": link_script("echo no luck; exit 3")}
+    channel.add("bad", "1.0", bad, subdir="linux-64")
+    channel.index()
+    path = write(folder, "packages: [alpha, linky]\n")
+    ran = provision(folder, "apply", path.name)
+    assert ran.code == 0, ran.err
+    assert "link-scripts: [linky]" in ran.err
+    assert not (folder / ".env" / "ran.txt").exists()
+    write(folder, "packages: [alpha, linky, bad]\n", more=", link-scripts: [bad, linky]")
+    ran = provision(folder, "apply", path.name, "--yes", "--json")
+    assert (ran.code, ran.codes) == (6, ["link-script-failed"])
+    assert "no luck" in ran.document["findings"][0]["detail"]
+    assert os.readlink(folder / ".env").endswith("/1")
+    write(folder, "packages: [alpha, linky]\n", more=", link-scripts: [linky]")
+    ran = provision(folder, "apply", path.name, "--yes")
+    assert ran.code == 0, ran.err
+    assert (folder / ".env" / "ran.txt").read_text() == "linky 1.0\n"
