@@ -43,7 +43,13 @@ def recorded(row: Mapping[str, Any]) -> RecordedFile:
 
 @pytest.mark.parametrize("case", CASES, ids=[case["name"] for case in CASES])
 def test_case(case: Mapping[str, Any], tmp_path: Path, isolated_home: Path) -> None:
-    document = {"schema": 1, "name": "case", "python": case["python"], "targets": case["targets"], **case["profile"]}
+    document = {
+        "schema": 1,
+        "name": "case",
+        "python": case["python"],
+        "targets": case["targets"],
+        **case["profile"],
+    }
     profile = load(yaml.safe_dump(document), "case.yaml")
     folder = catalogue(tmp_path / "catalogue", case["catalog"])
     session = Session(folder=tmp_path, offline=True, replay=folder)

@@ -54,7 +54,9 @@ def _conda(prefix: str, session: Session, as_json: bool, quiet: bool) -> int:
     assert found is not None
     findings = double_findings(found)
     if as_json:
-        rows = [dict(zip(("name", "version", "build", "channel"), row, strict=True)) for row in found.packages]
+        rows = [
+            dict(zip(("name", "version", "build", "channel"), row, strict=True)) for row in found.packages
+        ]
         wheels = [{"name": name, "version": version} for name, version in found.wheels]
         print_json(
             {"kind": "foreign", "environment": prefix, "manager": "conda", "conda": rows, "wheels": wheels,
@@ -62,6 +64,8 @@ def _conda(prefix: str, session: Session, as_json: bool, quiet: bool) -> int:
         )  # fmt: skip
     elif not quiet:
         beside = f" and {len(found.wheels)} wheels" if found.wheels else ""
-        say(f"{shown(prefix)}   a conda environment, not made by provision: {len(found.packages)} packages{beside}")
+        say(
+            f"{shown(prefix)}   a conda environment, not made by provision: {len(found.packages)} packages{beside}"
+        )
         print_findings(findings, err=False)
     return 1

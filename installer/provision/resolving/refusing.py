@@ -72,7 +72,10 @@ def _nothing_left(one: Pool, ask: Wanted, profile: Profile, knowledge: Knowledge
         _summary(one, ask),
         detail=f"{closest.value}: {closest.because}.",
         evidence=(Evidence(closest.source or "knowledge", f"rule {closest.rule}"),),
-        remedies=(*(Remedy(way) for way in closest.instead), *_ways_out(one, ask, profile, knowledge, closest.instead)),
+        remedies=(
+            *(Remedy(way) for way in closest.instead),
+            *_ways_out(one, ask, profile, knowledge, closest.instead),
+        ),
     )
 
 
@@ -90,10 +93,14 @@ def _rule_against(name: str, ask: Wanted, profile: Profile, knowledge: Knowledge
     builds = knowledge.builds(name)
     wished = [v for v in versions(builds) if contains(public(framework.version), v)]
     anything = framework.version in ("", "*")
-    if not wished or (anything and any(b.runtime.kind == ask.runtime and b.target == ask.target for b in builds)):
+    if not wished or (
+        anything and any(b.runtime.kind == ask.runtime and b.target == ask.target for b in builds)
+    ):
         return None
     facts = wish_facts(name, wished[-1], ask, profile)
-    if any(b.version == wished[-1] and b.runtime.kind == ask.runtime and b.target == ask.target for b in builds):
+    if any(
+        b.version == wished[-1] and b.runtime.kind == ask.runtime and b.target == ask.target for b in builds
+    ):
         facts = {key: value for key, value in facts.items() if key not in ("index", "local")}
     return next((rule for rule in rejecting(knowledge) if applies(rule, facts)), None)
 
