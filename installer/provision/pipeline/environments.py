@@ -410,7 +410,7 @@ def carry_out(prepared: Prepared, session: Session, options: Options) -> Outcome
     with holding(session, prepared.plan.environment) as recovered:
         state = inspect(session.files, prepared.plan.environment)
         current = prepared.plan
-        if recovered is not None and not prepared.exact and state.digest != current.state:
+        if recovered is not None and not prepared.exact:
             current = plan(
                 prepared.lock, current.lock, state, prepared.machine, prepared.request, prepared.known
             )
