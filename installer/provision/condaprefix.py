@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
+from provision.model.finding import Evidence, Finding, Remedy
 from provision.prefix import site_packages
 
 if TYPE_CHECKING:
@@ -102,3 +103,55 @@ def _recorded(files: Files, prefix: str, folder: str, info: str) -> set[str]:
     base = PurePath(folder).relative_to(prefix).as_posix()
     paths = (row[0] for row in csv.reader(io.StringIO(text)) if row)
     return {posixpath.normpath(posixpath.join(base, path)) for path in paths}
+
+
+@dataclass(frozen=True, slots=True)
+class Survey:
+    """A conda environment that something else made: (name, version, build, channel) of its packages, the Python
+    distributions that came beside them, and those that two managers own."""
+
+    packages: tuple[tuple[str, str, str, str], ...]
+    wheels: tuple[tuple[str, str], ...]
+    doubles: tuple[Double, ...]
+
+
+def survey(files: Files, prefix: str, distributions: Mapping[str, str]) -> Survey | None:
+    """What stands in a conda prefix, read in place; None if it is none. Never writes."""
+    if files.stat(str(PurePath(prefix) / "conda-meta")) is None:
+        return None
+    folder = site_packages(files, prefix)
+    return Survey(
+        packages=tuple(_package(label, record) for label, record in _records(files, prefix)),
+        wheels=tuple(_wheels(files, folder)) if folder else (),
+        doubles=conda_owners(files, prefix, distributions),
+    )
+
+
+def _package(label: str, record: Mapping[str, Any]) -> tuple[str, str, str, str]:
+    name, version, build = label.rsplit("-", 2)
+    return name, version, build, str(record.get("channel", "")).rstrip("/").rsplit("/", 1)[-1]
+
+
+def double_findings(found: Survey) -> tuple[Finding, ...]:
+    """One finding a distribution that two managers own."""
+    return tuple(_doubled(double) for double in found.doubles)
+
+
+def _doubled(double: Double) -> Finding:
+    wheel, conda = double.versions
+    return Finding(
+        "two-owners", "error",
+        f"{double.distribution} has two owners: conda's record says {conda}, a wheel of {wheel} was installed over it.",
+        detail=f"{double.shared} files are claimed by both; on disk is {wheel}, and conda does not know.",
+        evidence=(
+            Evidence(f"conda-meta/{double.conda}.json", conda),
+            Evidence(f"{double.distribution}-{wheel}.dist-info", wheel),
+        ),
+        remedies=(
+            Remedy("Make the environment anew from a profile: conda packages first, wheels solved on top of them."),
+            Remedy(
+                "Or let conda put its own package back.",
+                f"conda install --force-reinstall {double.conda.rsplit('-', 2)[0]}",
+            ),
+        ),
+    )  # fmt: skip

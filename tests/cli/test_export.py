@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -16,6 +17,7 @@ from tests.cli.conftest import Here
 from tests.support.command import running_python
 from tests.support.golden import golden
 from tests.support.index import LoopbackIndex
+from tests.support.wheels import make_wheel
 
 TARGET = "linux-x86_64"
 
@@ -163,3 +165,21 @@ def test_no_container_for_windows(tmp_path: Path, tiny_tensorflow: LoopbackIndex
     assert tiny("lock", "win.yaml").code == 0
     ran = tiny("export", "win.yaml", "--format", "dockerfile", "--json")
     assert (ran.code, ran.codes) == (2, ["no-container"])
+
+
+def test_files_that_no_index_serves(tmp_path: Path, tiny_tensorflow: LoopbackIndex, tiny: Here) -> None:
+    wheel = make_wheel(tmp_path / "vendor", "torch_card", "1.0")
+    text = "schema: 1\nname: team\ntargets: [linux-x86_64]\npython: '3.10'\npackages: [keras, torch-card]\n"
+    text += "wheels: {files: [{name: torch-card, version: '1.0', tags: py3-none-any, where: the maker}]}\n"
+    (tmp_path / "team.yaml").write_text(text)
+    assert tiny("lock", "team.yaml").code == 0
+    (path,) = (tmp_path / "locks").rglob("*.lock.yaml")
+    Path("requirements.txt").write_text(export(tiny, "requirements"))
+    command = ("--no-deps", "--require-hashes", "-r", str(Path("requirements.txt").resolve()))
+    assert installed(tmp_path, *command) == locked(path)
+    Path("pylock.toml").write_text(export(tiny, "pylock").replace("==3.10.*", f"=={running_python()}.*"))
+    assert f"./vendor/{wheel.name}" in Path("pylock.toml").read_text()
+    shutil.rmtree(tmp_path / "installed")
+    assert installed(tmp_path, "-r", "pylock.toml") == locked(path)
+    assert "COPY ./vendor/ /tmp/vendor/" in export(tiny, "dockerfile")
+    assert "--find-links ./vendor" in export(tiny, "environment")

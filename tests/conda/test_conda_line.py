@@ -8,14 +8,28 @@ import subprocess
 from pathlib import Path
 
 from tests.support.channels import PLACEHOLDER, Channel, link_script
-from tests.support.command import provision
+from tests.support.command import provision, running_python
 from tests.support.conda_lines import write
 from tests.support.index import LoopbackIndex
 
 
-def test_from_profile_to_proven_environment(channel: Channel, index: LoopbackIndex, folder: Path) -> None:
+def test_from_profile_to_proven_environment(
+    channel: Channel, index: LoopbackIndex, folder: Path, isolated_home: Path
+) -> None:
+    """The bundled cpu-conda, its channel a local one. The tiny torch cannot train: it is imported only."""
     index.wheel("extra", "1.0")
-    path = write(folder, "packages: [alpha, native]\n", more=", wheels: [extra]")
+    channel.add("pytorch", "2.4.0", build="cpu_py_0", subdir="linux-64", depends=["python"])
+    channel.index()
+    (isolated_home / ".condarc").write_text(
+        f"mirrored_channels: {{conda-forge: ['{channel.folder.as_uri()}']}}\n"
+    )
+    base = os.path.relpath(Path(__file__).parents[2] / "profiles" / "cpu-conda.yaml", folder)
+    path = folder / "team.yaml"
+    path.write_text(
+        f"schema: 1\nname: team\nextends: {base}\npython: '{running_python()}'\ntargets: [linux-x86_64]\n"
+        "packages: [alpha, native]\nenvironment: {path: .env, wheels: [extra]}\nsmoke: {jobs: [imports]}\n",
+        encoding="utf-8",
+    )
     ran = provision(folder, "apply", path.name, "--json")
     assert ran.code == 0, ran.err
     assert ran.document["receipt"]["verdict"] == "passed"
@@ -30,7 +44,7 @@ def test_from_profile_to_proven_environment(channel: Channel, index: LoopbackInd
     assert len(data) == len(PLACEHOLDER) + 10, "a binary keeps its length"
 
     record = json.loads((environment / "conda-meta" / "alpha-1.0-0.json").read_text(encoding="utf-8"))
-    assert record["url"] == f"{channel.url}/noarch/alpha-1.0-0.conda"
+    assert record["url"] == "https://conda.anaconda.org/conda-forge/noarch/alpha-1.0-0.conda"
     code = "import alpha, extra, os, sys; print(os.environ['CONDA_PREFIX'], extra.__file__.startswith(sys.prefix))"
     inside = provision(folder, "run", "--", "python", "-c", code)
     assert (inside.code, inside.out.strip()) == (0, f"{environment} True")

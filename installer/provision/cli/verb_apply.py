@@ -53,6 +53,10 @@ def command(
     """Build the environment of PROFILE (a path or a bundled name) beside the old one, prove it, then switch to it.
 
     A failed or interrupted apply leaves the environment exactly as it was.
+
+    \b
+        provision apply cpu-torch
+        provision apply profiles/team.yaml --locked        in CI: the committed lock or nothing
     """
     if dry_run:
         from provision.cli.verb_plan import command as plan_command

@@ -28,7 +28,12 @@ from provision.cli.common import json_option, set_option
 @set_option
 @json_option
 def command(as_json: bool, save: Path | None, machine_file: Path | None, overrides: dict[str, str]) -> int:
-    """Show what provision knows of this computer and where each fact was read."""
+    """Show what provision knows of this computer and where each fact was read.
+
+    \b
+        provision detect
+        provision detect --save server.yaml
+    """
     from provision.pipeline.session import Session
 
     machine, findings = Session(machine_file=machine_file, overrides=overrides).detected

@@ -32,7 +32,11 @@ def command(
     reference: str | None, keep: int, dry_run: bool, environment: str | None, as_json: bool, quiet: bool
 ) -> int:
     """Remove old generations of the environment of REFERENCE (a profile or the environment's path; without it the
-    only environment of this folder), and those that failed or were never finished. The current one always stays."""
+    only environment of this folder), and those that failed or were never finished. The current one always stays.
+
+    \b
+        provision gc profiles/team.yaml
+    """
     from provision.cli.rendering import print_json, say
     from provision.pipeline.places import find_environment
     from provision.pipeline.returning import run_gc

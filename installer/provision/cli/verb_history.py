@@ -14,7 +14,11 @@ from provision.model.state import Generation
 @json_option
 def command(reference: str | None, environment: str | None, as_json: bool) -> int:
     """List the generations of the environment of REFERENCE (a profile or the environment's path; without it the
-    only environment of this folder): when each was made, from what, what was proven, which one is current."""
+    only environment of this folder): when each was made, from what, what was proven, which one is current.
+
+    \b
+        provision history profiles/team.yaml
+    """
     from dataclasses import asdict
 
     from provision.cli.rendering import print_json, say, table

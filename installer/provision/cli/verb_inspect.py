@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
 #: Names listed before "and more".
 _MANY = 12
+#: Windows' own names for parts of itself: every library needs dozens of them.
+_SYSTEM = "api-ms-win-"
 
 
 @click.command("inspect", short_help="Show what a wheel says of itself: builds, GPU code, libraries, glibc.")
@@ -99,7 +101,7 @@ def _rows(found: Inspected) -> Iterator[tuple[str, str]]:
     yield "gfx", " ".join(facts.gfx)
     yield "it states", " ".join(facts.declared)
     yield "glibc", _glibc(facts)
-    yield "needs", ", ".join(_few(facts.needed))
+    yield "needs", ", ".join(_few([name for name in facts.needed if not name.startswith(_SYSTEM)]))
     yield "looks in", ", ".join(_few(facts.runpaths))
     yield "brings", f"{len(facts.libraries)} libraries" if facts.libraries else ""
     yield "requires", ", ".join(_few([line.split(";")[0].strip() for line in facts.requires]))

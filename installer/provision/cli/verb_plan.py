@@ -52,6 +52,10 @@ def command(
     """Show what `apply` would do for PROFILE, or what blocks it (exit 5). The environment is not touched.
 
     A missing lock is made, as apply would.
+
+    \b
+        provision plan profiles/team.yaml
+        provision plan nvidia-torch --machine server.yaml
     """
     from provision.cli.common import make_session
     from provision.cli.rendering import print_json

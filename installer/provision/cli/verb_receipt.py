@@ -17,7 +17,12 @@ if TYPE_CHECKING:
 @click.group("receipt", short_help="Show what was proven: one receipt, all of them, or two side by side.")
 def command() -> None:
     """What was proven, on which device and driver, when, and how fast. NAME is a generation (3), a later proof of it
-    (3-2), or the path of a receipt; without it, the newest."""
+    (3-2), or the path of a receipt; without it, the newest.
+
+    \b
+        provision receipt
+        provision receipt 3
+    """
 
 
 def profile_option(function: F) -> F:

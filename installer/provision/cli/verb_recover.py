@@ -21,7 +21,11 @@ from provision.cli.common import (
 @quiet_option
 def command(reference: str | None, environment: str | None, as_json: bool, quiet: bool) -> int:
     """Take back (or complete) what a killed run left of the environment of REFERENCE (a profile or the environment's
-    path; without it the only environment of this folder). Every verb that changes an environment does this first."""
+    path; without it the only environment of this folder). Every verb that changes an environment does this first.
+
+    \b
+        provision recover
+    """
     from provision.cli.rendering import print_json, say
     from provision.pipeline.places import find_environment, recovered_text
     from provision.pipeline.returning import run_recover

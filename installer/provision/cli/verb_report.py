@@ -26,6 +26,9 @@ def command(subject: str | None, output: Path, log: Path | None, as_json: bool) 
 
     User names, home folders, hosts, addresses, serial numbers, tokens, proxies and credentials are replaced. Look
     through it before you send it.
+
+    \b
+        provision report
     """
     from provision.cli.rendering import print_json, say, size
     from provision.pipeline.reporting import make_bundle

@@ -27,7 +27,12 @@ def command(
     reference: str | None, to: int | None, yes: bool, environment: str | None, as_json: bool, quiet: bool
 ) -> int:
     """Point the environment of REFERENCE (a profile or the environment's path; without it the only environment of
-    this folder) at an earlier generation. Nothing is built or fetched; `rollback --to N` goes forward again too."""
+    this folder) at an earlier generation. Nothing is built or fetched; `rollback --to N` goes forward again too.
+
+    \b
+        provision rollback
+        provision rollback --to 2
+    """
     from provision.cli.rendering import print_json, say
     from provision.pipeline.places import find_environment
     from provision.pipeline.returning import run_rollback

@@ -24,6 +24,10 @@ def command(words: tuple[str, ...], environment: str | None, as_json: bool) -> i
     """Run COMMAND with the environment first on PATH and the profile's variables set. Its exit code is this one's.
 
     With --json the command's own output goes to stderr, and one document says how it ended.
+
+    \b
+        provision run -- python train.py
+        provision run profiles/team.yaml -- jupyter lab
     """
     from provision.pipeline.environments import command_environment, current_state
     from provision.pipeline.session import Session

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import click
 
 from provision.cli.common import environment_option, json_option, profile_argument, quiet_option
+
+if TYPE_CHECKING:
+    from provision.pipeline.session import Session
 
 
 @click.command("status", short_help="Say whether the environment still is what was proven.")
@@ -14,14 +19,21 @@ from provision.cli.common import environment_option, json_option, profile_argume
 @quiet_option
 def command(profile: str | None, environment: str | None, as_json: bool, quiet: bool) -> int:
     """Say which generation the environment of PROFILE (or the only one of this folder) is, and whether it is still
-    what was proven. Exit 1 if it is not. Looks at names, sizes and times only."""
+    what was proven. Exit 1 if it is not. Looks at names, sizes and times only.
+
+    \b
+        provision status
+    """
     from dataclasses import asdict
 
     from provision.cli.rendering import print_json
     from provision.pipeline.environments import current_state
     from provision.pipeline.session import Session
 
-    state = current_state(Session(), profile, environment)
+    session = Session()
+    state = current_state(session, profile, environment)
+    if state.kind == "foreign" and session.files.stat(f"{state.environment}/conda-meta") is not None:
+        return _conda(state.environment, session, as_json, quiet)
     if as_json:
         print_json({**asdict(state), "drifted": state.drifted, "findings": []})
     elif not quiet:
@@ -29,3 +41,31 @@ def command(profile: str | None, environment: str | None, as_json: bool, quiet: 
 
         show_status(state)
     return 0 if state.kind == "ours" and not state.drifted else 1
+
+
+def _conda(prefix: str, session: Session, as_json: bool, quiet: bool) -> int:
+    """A conda environment that is not ours: what stands in it, and what two managers own."""
+    from provision.cli.rendering import print_findings, print_json, say
+    from provision.cli.showing import shown
+    from provision.condaprefix import double_findings
+    from provision.pipeline.exchange import foreign_conda
+
+    found = foreign_conda(prefix, session)
+    assert found is not None
+    findings = double_findings(found)
+    if as_json:
+        rows = [
+            dict(zip(("name", "version", "build", "channel"), row, strict=True)) for row in found.packages
+        ]
+        wheels = [{"name": name, "version": version} for name, version in found.wheels]
+        print_json(
+            {"kind": "foreign", "environment": prefix, "manager": "conda", "conda": rows, "wheels": wheels,
+             "findings": [f.to_json() for f in findings]}
+        )  # fmt: skip
+    elif not quiet:
+        beside = f" and {len(found.wheels)} wheels" if found.wheels else ""
+        say(
+            f"{shown(prefix)}   a conda environment, not made by provision: {len(found.packages)} packages{beside}"
+        )
+        print_findings(findings, err=False)
+    return 1

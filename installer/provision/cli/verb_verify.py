@@ -40,6 +40,10 @@ def command(
     """Run the smoke jobs of the environment that PROFILE (or the only one of this folder) names; exit 1 if one fails.
 
     With --files every file is held against the packages' own records, the lock and the placed libraries instead.
+
+    \b
+        provision verify profiles/team.yaml
+        provision verify --device cpu
     """
     if only_files:
         return _files(profile, chosen["environment"], as_json, quiet)

@@ -23,7 +23,10 @@ _PLAIN_HOSTS = (
 _NOBODY = frozenset(
     {"root", "user", "admin", "home", "runner", "ubuntu", "python", "tmp", "data", "test", "work"}
 )
-_SECRETIVE = r"[\w.-]*(?:token(?!iz)|secret|passwo?r?d|passwd|pwd|(?:api|access|private)[_-]?key|credential|auth(?!or)|cookie)[\w.-]*"
+_SECRETIVE = (
+    r"[\w.-]*(?:token(?!iz)|secret|passwo?r?d|passwd|pwd|(?:api|access|private)[_-]?key|credential"
+    r"|auth(?!or)|cookie)[\w.-]*"
+)
 _URL = re.compile(
     r"\b([a-z][a-z0-9+.-]*://)([^\s/'\"<>\\@]*(?::[^\s/'\"<>\\]*)?@)?([^\s/'\"<>\\:?#,;)\]}]+)(:\d+)?", re.I
 )

@@ -12,7 +12,7 @@ from provision.exporting.dockerfile import dockerfile
 from provision.exporting.environment import environment
 from provision.exporting.pylock import pylock
 from provision.exporting.requirements import requirements
-from provision.model.lock import PYPI, Artifact, Lock
+from provision.model.lock import PYPI, VENDOR, Artifact, Lock
 
 __all__ = ["FORMATS", "export", "needs_url"]
 
@@ -32,5 +32,5 @@ def export(lock: Lock, form: str, urls: Urls) -> str:
 
 
 def needs_url(artifact: Artifact, form: str) -> bool:
-    """Whether a format says where this file is: pylock of each one, the others where it is not the default index."""
-    return artifact.url is None and (form == "pylock" or artifact.index != PYPI)
+    """Whether an index is to be asked where a file is: for pylock of each one, else where it is not the default index."""
+    return artifact.url is None and artifact.index != VENDOR and (form == "pylock" or artifact.index != PYPI)

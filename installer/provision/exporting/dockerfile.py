@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping
 
-from provision.exporting.heading import comments
+from provision.exporting.heading import comments, vendor_folder
 from provision.exporting.requirements import requirements
 from provision.model.finding import Finding, Remedy, UsageError
 from provision.model.lock import Lock
 
+#: Where files of a vendor stand in the image while it is built.
+_VENDOR = "/tmp/vendor"  # noqa: S108
 _PLATFORMS = {"linux-x86_64": "linux/amd64", "linux-aarch64": "linux/arm64"}
 
 
@@ -35,7 +37,11 @@ def _lines(lock: Lock, urls: Mapping[str, str]) -> Iterator[str]:
     image = "" if any(a.kind == "sdist" for a in lock.packages) else "-slim"
     yield f"FROM --platform={_PLATFORMS[lock.target]} python:{lock.python}{image}"
     yield from (f"ENV {key}={json.dumps(value)}" for key, value in sorted(lock.variables.items()))
+    folder = vendor_folder(lock)
+    if folder:
+        yield f"COPY {folder}/ {_VENDOR}/"
     yield "COPY <<'REQUIREMENTS' /tmp/requirements.txt"
-    yield requirements(lock, urls).rstrip("\n")
+    text = requirements(lock, urls)
+    yield (text.replace(f"--find-links {folder}", f"--find-links {_VENDOR}") if folder else text).rstrip("\n")
     yield "REQUIREMENTS"
     yield "RUN python -m pip install --no-cache-dir --no-deps --require-hashes -r /tmp/requirements.txt"

@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 
-from provision.exporting.heading import address, comments
-from provision.exporting.requirements import entries
-from provision.model.lock import PYPI, Lock
+from provision.exporting.heading import comments
+from provision.exporting.requirements import entries, places
+from provision.model.lock import Lock
 
 
 def environment(lock: Lock, urls: Mapping[str, str]) -> str:
@@ -17,8 +17,7 @@ def environment(lock: Lock, urls: Mapping[str, str]) -> str:
         "channels: [conda-forge]",
     ]
     lines += ["dependencies:", f"- python={lock.python}", "- pip", "- pip:"]
-    named = {a.index for a in lock.packages if a.index != PYPI and address(a, urls) is None}
-    lines += [f"  - {_quoted(f'--extra-index-url {i.url}')}" for i in lock.indexes if i.name in named]
+    lines += [f"  - {_quoted(place)}" for place in places(lock, urls)]
     pairs = iter(entries(lock, urls))
     # A requirement and its hash stand on two lines of a requirements file; here they are one item.
     lines += [

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from urllib.parse import urlsplit, urlunsplit
 
 from provision.documents import dump_yaml
-from provision.model.lock import Artifact, Lock
+from provision.model.lock import VENDOR, Artifact, Lock
 
 
 def title(lock: Lock) -> str:
@@ -39,3 +39,10 @@ def address(artifact: Artifact, urls: Mapping[str, str], local: bool = False) ->
     if url is None or (parts.scheme == "file" and not local):
         return None
     return urlunsplit(parts._replace(netloc=parts.netloc.rpartition("@")[2]))
+
+
+def vendor_folder(lock: Lock) -> str | None:
+    """The folder of the files that no index serves, relative to the profile; None if there are none."""
+    if not any(artifact.index == VENDOR for artifact in lock.packages):
+        return None
+    return next((index.url for index in lock.indexes if index.name == VENDOR), "./vendor")

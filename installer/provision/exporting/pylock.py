@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping
 
-from provision.exporting.heading import address, comments
+from provision.exporting.heading import address, comments, vendor_folder
 from provision.model.finding import Finding, Remedy, UsageError
-from provision.model.lock import Artifact, Lock
+from provision.model.lock import VENDOR, Artifact, Lock
 
 #: target -> the marker that holds there.
 _MARKERS = {
@@ -21,9 +21,10 @@ _MARKERS = {
 
 def pylock(lock: Lock, urls: Mapping[str, str]) -> str:
     """Raises UsageError if it is not known where a file is: the format wants an address for each."""
-    lost = [a.file for a in lock.packages if address(a, urls, local=True) is None]
+    lost = [a.file for a in lock.packages if a.index != VENDOR and address(a, urls, local=True) is None]
     if lost:
         raise UsageError(_lost(lost))
+    folder = vendor_folder(lock) or ""
     head = [
         *(f"# {text}" for text in comments(lock)),
         'lock-version = "1.0"',
@@ -31,7 +32,7 @@ def pylock(lock: Lock, urls: Mapping[str, str]) -> str:
         f'requires-python = "=={lock.python}.*"',
         'created-by = "provision"',
     ]
-    return "\n".join([*head, *(line for a in lock.packages for line in _package(a, urls))]) + "\n"
+    return "\n".join([*head, *(line for a in lock.packages for line in _package(a, urls, folder))]) + "\n"
 
 
 def _lost(files: list[str]) -> Finding:
@@ -43,12 +44,12 @@ def _lost(files: list[str]) -> Finding:
     )  # fmt: skip
 
 
-def _package(artifact: Artifact, urls: Mapping[str, str]) -> Iterator[str]:
+def _package(artifact: Artifact, urls: Mapping[str, str], folder: str) -> Iterator[str]:
     size = f", size = {artifact.size}" if artifact.size is not None else ""
-    file = (
-        f"{{ name = {_text(artifact.file)}, url = {_text(address(artifact, urls, local=True) or '')}{size}, "
-        f"hashes = {{ sha256 = {_text(artifact.sha256)} }} }}"
-    )
+    where = f"url = {_text(address(artifact, urls, local=True) or '')}"
+    if artifact.index == VENDOR:
+        where = f"path = {_text(f'{folder}/{artifact.file}')}"
+    file = f"{{ name = {_text(artifact.file)}, {where}{size}, hashes = {{ sha256 = {_text(artifact.sha256)} }} }}"
     yield ""
     yield "[[packages]]"
     yield f"name = {_text(artifact.name)}"

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from provision.exporting.heading import address, comments
-from provision.model.lock import PYPI, Artifact, Lock
+from provision.exporting.heading import address, comments, vendor_folder
+from provision.model.lock import PYPI, VENDOR, Artifact, Lock
 
 
 def requirements(lock: Lock, urls: Mapping[str, str]) -> str:
@@ -15,14 +15,15 @@ def requirements(lock: Lock, urls: Mapping[str, str]) -> str:
         *(f"# {text}" for text in comments(lock)),
         "# pip install --no-deps --require-hashes -r requirements.txt",
     ]
-    return "\n".join([*lines, "", *_indexes(lock, urls), *entries(lock, urls)]) + "\n"
+    return "\n".join([*lines, "", *places(lock, urls), *entries(lock, urls)]) + "\n"
 
 
-def _indexes(lock: Lock, urls: Mapping[str, str]) -> Iterator[str]:
-    unplaced = {a.index for a in lock.packages if a.index != PYPI and address(a, urls) is None}
-    for index in lock.indexes:
-        if index.name in unplaced:
-            yield f"--extra-index-url {index.url}"
+def places(lock: Lock, urls: Mapping[str, str]) -> Iterator[str]:
+    """Where else than on the default index files are looked for."""
+    unplaced = {a.index for a in lock.packages if a.index not in (PYPI, VENDOR) and address(a, urls) is None}
+    yield from (f"--extra-index-url {index.url}" for index in lock.indexes if index.name in unplaced)
+    if folder := vendor_folder(lock):
+        yield f"--find-links {folder}"
 
 
 def entries(lock: Lock, urls: Mapping[str, str]) -> Iterator[str]:

@@ -38,6 +38,7 @@ class Draft:
     needs: tuple[str, ...] = ()
     packages: tuple[str, ...] = ()
     indexes: tuple[Index, ...] = ()
+    vendor_files: tuple[str, ...] = ()
 
 
 def draft(what: Draft) -> str:
@@ -94,6 +95,12 @@ def _rest(what: Draft) -> Iterator[str]:
     yield ""
     yield from _comment("Further packages, as in requirements.txt.")
     yield f"packages: {_list(what.packages)}"
+    if what.vendor_files:
+        yield ""
+        yield from _comment(
+            "No index serves these: put them into ./vendor (another folder: wheels: {folder: ...}), then lock."
+        )
+        yield from (line for file in what.vendor_files for line in _comment(file, "#   "))
     if what.indexes:
         yield ""
         yield from _comment("These packages come from here and from nowhere else.")

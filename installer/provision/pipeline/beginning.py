@@ -15,6 +15,7 @@ from provision.loading import load
 from provision.loading.drafting import Draft, draft, names_of
 from provision.locking.tags import GLIBC_CEILING
 from provision.model.finding import Finding, Remedy, UnsatisfiableError, UsageError
+from provision.model.lock import VENDOR
 from provision.model.machine import Device, Machine
 from provision.model.profile import Framework, Hardware, Index, Profile, Vendor
 from provision.model.stack import Stack
@@ -275,6 +276,9 @@ def _drafted(
             needs=_needs(known.values()),
             packages=profile.packages,
             indexes=_indexes(known.values()),
+            vendor_files=tuple(
+                dict.fromkeys(f"{f.name} {f.version}: {f.where}" for s in known.values() for f in s.vendor)
+            ),
         )
     )
     return Begun(text=text, profile=_loaded(text, profile.name), stacks=known)
@@ -330,7 +334,7 @@ def _other_pythons(profile: Profile, python: str, session: Session) -> str:
 def _indexes(stacks: Iterable[Stack]) -> tuple[Index, ...]:
     found: dict[str, Index] = {}
     for stack in stacks:
-        for index in stack.indexes:
+        for index in (index for index in stack.indexes if index.name != VENDOR):
             before = found.get(index.name)
             packages = dict.fromkeys((*(before.packages if before else ()), *index.packages))
             found[index.name] = replace(index, packages=tuple(packages))

@@ -216,7 +216,8 @@ def _choose_python(source: Source, session: Session, target: str, options: Optio
         from provision.pipeline.locks import combinations
 
         combinations(source.profile, session, [target])
-    here = set(_minors(session.machine))
+    is_conda = source.profile.environment.manager == "conda"
+    here = set(known) if is_conda else set(_minors(session.machine))
     ordered = sorted(known, key=lambda p: [int(n) for n in p.split(".")], reverse=True)
     return next((p for p in ordered if p in here), ordered[0])
 
@@ -409,7 +410,7 @@ def carry_out(prepared: Prepared, session: Session, options: Options) -> Outcome
     with holding(session, prepared.plan.environment) as recovered:
         state = inspect(session.files, prepared.plan.environment)
         current = prepared.plan
-        if recovered is not None and not prepared.exact and state.digest != current.state:
+        if recovered is not None and not prepared.exact:
             current = plan(
                 prepared.lock, current.lock, state, prepared.machine, prepared.request, prepared.known
             )

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from provision.condaprefix import Survey, survey
 from provision.documents import dump_yaml
 from provision.exporting.conda import conda_lock, environment, explicit
 from provision.loading.conda_files import import_environment
@@ -83,6 +84,13 @@ def _addresses(locks: Sequence[Lock], session: Session) -> Mapping[str, str]:
         if not isinstance(answer, CatalogFailure):
             found.update({wheel.name: wheel.url for package in answer for wheel in package.wheels})
     return found
+
+
+def foreign_conda(prefix: str, session: Session) -> Survey | None:
+    """An environment that conda, mamba or pixi made, read in place; None for any other."""
+    from provision.pipeline.conda import distributions
+
+    return survey(session.files, prefix, distributions(session.knowledge))
 
 
 def run_import(file: str, output: str | None, force: bool, session: Session) -> Imported:

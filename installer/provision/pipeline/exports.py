@@ -35,7 +35,11 @@ def _lock_of(reference: str, session: Session, target: str, python: str, variant
     """The lock that is meant: of this machine's target if there is one, of the newest Python."""
     source = variants_of(read(reference, session.folder), variant)[0]
     target = target or _target(source, session)
-    pythons = [python] if python else [p for _, p in combinations(source.profile, session, [target])]
+    pythons = (
+        [python]
+        if python
+        else [p for _, p in combinations(source.profile, session.serving(source), [target])]
+    )
     for one in pythons:
         path = find_lock(source, session.folder, target, one)
         if path is not None:

@@ -221,6 +221,13 @@ def build_of(facts: ArtifactFacts, knowledge: Knowledge) -> Build | None:
     )
 
 
+def row_that_brings(facts: ArtifactFacts, knowledge: Knowledge) -> str:
+    """The id of a row whose build brings this wheel along (`torch-npu` beside torch); empty if there is none."""
+    wanted = f"{canonicalize_name(facts.name)}=={facts.version}"
+    builds = (build for framework in ("torch", "tensorflow") for build in knowledge.builds(framework))
+    return next((build.row for build in builds if wanted in build.requires), "")
+
+
 def against_row(facts: ArtifactFacts, build: Build) -> tuple[Finding, ...]:
     """Where a row and an artifact disagree."""
     return disagreements(

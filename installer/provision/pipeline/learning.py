@@ -25,7 +25,7 @@ from provision.pipeline.artifacts import (
     locate,
     named_index,
 )
-from provision.pipeline.gate import against_row, build_of, driver_cuda
+from provision.pipeline.gate import against_row, build_of, driver_cuda, row_that_brings
 from provision.pipeline.session import Session
 
 
@@ -122,7 +122,7 @@ def _judged(facts: ArtifactFacts, index: str, began: float, session: Session) ->
     return Inspected(
         facts=facts,
         index=index,
-        row=build.row if build else "",
+        row=build.row if build else row_that_brings(facts, session.knowledge),
         seconds=time.monotonic() - began if facts.requests else 0.0,
         cards=tuple(_cards(facts, session)),
         findings=(*tag_findings(facts), *(against_row(facts, build) if build else ())),

@@ -48,12 +48,16 @@ def _extras(build: Build, framework: Framework, wanted: Wanted) -> str | None:
 def _runtime(build: Build, framework: Framework, wanted: Wanted) -> str | None:
     if build.runtime.kind == wanted.runtime or _runs_on_cpu(build, framework, wanted):
         return None
+    if build.runtime.kind == "cpu" and framework.package is not None and len(wanted.frameworks) > 1:
+        return None  # a CPU build that is asked for by name, beside the framework that has the card
     return f"this build is for {build.runtime.kind}, the profile is for {wanted.runtime}"
 
 
 def _runs_on_cpu(build: Build, framework: Framework, wanted: Wanted) -> bool:
-    """A CUDA build trains on the CPU too. It is taken for a CPU profile only where its distribution is named."""
-    return wanted.runtime == "cpu" and build.runtime.kind == "cuda" and framework.package is not None
+    """A CUDA build trains on the CPU too. It is taken for a CPU profile only where its distribution is named; the one
+    build for macOS always is."""
+    named = build.runtime.kind == "mps" or (build.runtime.kind == "cuda" and framework.package is not None)
+    return wanted.runtime == "cpu" and named
 
 
 def _target(build: Build, framework: Framework, wanted: Wanted) -> str | None:
@@ -92,15 +96,18 @@ def line_version(build: Build, asked: str) -> str | None:
     return next((version for version in reversed(line) if contains(asked, version)), None)
 
 
+#: The names of PyTorch's indexes begin so; each has builds for one runtime, and the default index has others.
+_OF_TORCH = "pytorch-"
+_ONE_BUILD_AN_INDEX = ("cuda", "rocm", "xpu")
+
+
 def _index(build: Build, framework: Framework, wanted: Wanted) -> str | None:
     """A package that the profile binds to an index comes from there, so only that index's builds count."""
     bound = wanted.bound.get(canonicalize_name(build.distribution))
-    if (
-        bound is None
-        or build.index == bound
-        or not build.index.startswith("pytorch-")
-        or not bound.startswith("pytorch-")
-    ):
+    if bound is None or build.index == bound or not bound.startswith(_OF_TORCH):
+        return None
+    # A plugin for another card takes any build of its torch's version, and so does the CPU.
+    if not build.index.startswith(_OF_TORCH) and build.runtime.kind not in _ONE_BUILD_AN_INDEX:
         return None
     return f"it comes from {build.index}, the profile takes {build.distribution} from {bound}"
 
@@ -119,8 +126,8 @@ def _local(build: Build, framework: Framework, wanted: Wanted) -> str | None:
     asked = local(wanted.frameworks[build.framework].version)
     if not asked or build.local == asked:
         return None
-    here = f"+{build.local}" if build.local else "the one of the default index"
-    return f"of this version it is the build {here}, the profile asks for +{asked}"
+    this = f"this is its build +{build.local}" if build.local else "this is its build on the default index"
+    return f"{this}, the profile asks for +{asked}"
 
 
 #: In this order: the first test that fails is the reason that people see.
@@ -155,7 +162,7 @@ def contains(specifiers: str, version: str) -> bool:
 def pool(name: str, framework: Framework, ask: Wanted, profile: Profile, knowledge: Knowledge) -> Pool:
     """All builds of one framework, sorted out. A pinned release that knowledge does not hold yet is a guess."""
     plain = replace(framework, version=public(framework.version))
-    rules = build_rules(knowledge)
+    rules = tuple(r for r in build_rules(knowledge) if r.when.get("framework", name) == name)
     kept: list[Build] = []
     lost: list[tuple[Build, Rejected]] = []
     for build in knowledge.builds(name):
@@ -183,9 +190,12 @@ def by_tests(build: Build, framework: Framework, ask: Wanted) -> Rejected | None
 
 def build_rules(knowledge: Knowledge) -> tuple[RuleRow, ...]:
     """Rules that reject a single build: they ask nothing about the stack around it."""
-    return tuple(
-        r for r in knowledge.rules() if r.then == "reject" and "lint" not in r.when and not asks_stack(r.when)
-    )
+    return tuple(r for r in rejecting(knowledge) if not asks_stack(r.when))
+
+
+def rejecting(knowledge: Knowledge) -> tuple[RuleRow, ...]:
+    """Rules that reject something in a stack (others speak about files)."""
+    return tuple(r for r in knowledge.rules() if r.then == "reject" and "lint" not in r.when)
 
 
 def asks_stack(when: Mapping[str, Any]) -> bool:

@@ -18,13 +18,16 @@ _BY_EVIDENCE: dict[str, Confidence] = {
 
 
 def confidence(build: Build, asked: str = "") -> Confidence:
-    """tested: the maker's own table names it, or the wheel brings the very libraries that it was read to be made with.
+    """tested: the maker's own table names it, or the wheel brings the very libraries that it was made with.
     compatible: the artifact or the vendor's rule says so. reported: people do.
 
     `asked` is the runtime version that the profile asks for: another one than was tested is compatible at best.
+    How it is known that a wheel exists says nothing about a build that brings all it needs, or needs nothing.
     """
     if build.tested is not None:
         return "compatible" if line_version(build, asked) not in (None, build.tested.runtime) else "tested"
-    if build.row and build.evidence == "artifact" and build.libraries in ("bundled", "wheels"):
-        return "tested"
-    return _BY_EVIDENCE[build.evidence] if build.row else "metadata"
+    if not build.row:
+        return "metadata"
+    if build.evidence == "community" or build.libraries == "system":
+        return _BY_EVIDENCE[build.evidence]
+    return "tested" if build.libraries in ("bundled", "wheels") else "compatible"

@@ -14,6 +14,7 @@ from packaging.utils import canonicalize_name
 
 from provision.knowledge import Build
 from provision.knowledge.asking import build_facts as facts_of
+from provision.model.lock import PYPI
 from provision.model.profile import Profile
 from provision.resolving.wanted import Wanted
 
@@ -30,9 +31,39 @@ def build_facts(build: Build, ask: Wanted, profile: Profile) -> dict[str, Any]:
         "driver": lowest(profile.hardware.driver),
         "libc": lowest(profile.hardware.libc),
     }
-    return facts_of(
+    facts = facts_of(
         build, target=ask.target, python=ask.python, manager=profile.environment.manager, hardware=hardware
     )
+    return facts | _asked(ask) if build.libraries == "system" and build.runtime.kind == ask.runtime else facts
+
+
+def _asked(ask: Wanted) -> dict[str, str]:
+    """What a profile asks of the libraries that stand beside a build without any of its own."""
+    stated = {"runtime-version": lowest(ask.runtime_version), "cudnn": lowest(ask.cudnn)}
+    return {name: value for name, value in stated.items() if value}
+
+
+def wish_facts(name: str, version: str, ask: Wanted, profile: Profile) -> dict[str, Any]:
+    """Facts of something that was wished for, whether or not such a build was ever made."""
+    framework = ask.frameworks[name]
+    distribution = framework.package or name
+    named_packages = dict(named(text) for text in profile.packages)
+    facts = {
+        "framework": name,
+        "version": version,
+        "distribution": distribution,
+        "extras": framework.extras,
+        "index": ask.bound.get(distribution, PYPI),
+        "local": "",
+        "target": ask.target,
+        "python": ask.python,
+        "runtime": ask.runtime,
+        "vendor": profile.hardware.vendor,
+        "manager": profile.environment.manager,
+        "packages": {**named_packages, distribution: version},
+        **_asked(ask),
+    }
+    return {key: value for key, value in facts.items() if value != ()}
 
 
 def stack_facts(builds: Sequence[Build], profile: Profile) -> dict[str, Any]:

@@ -22,9 +22,10 @@ from provision.resolving.candidates import (
     by_tests,
     contains,
     public,
+    rejecting,
     versions,
 )
-from provision.resolving.facts import build_facts
+from provision.resolving.facts import build_facts, wish_facts
 from provision.resolving.wanted import Wanted
 
 _ORDER = {rule: number for number, rule in enumerate(TESTS)}
@@ -45,13 +46,16 @@ def refusal(
 
 
 def _nothing_left(one: Pool, ask: Wanted, profile: Profile, knowledge: Knowledge) -> Finding:
-    """A rule of the knowledge base about just this wish speaks first; else the build that came furthest says why."""
-    framework = ask.frameworks[one.framework]
-    rule = _rule_against(one.framework, ask, profile, knowledge)
-    if rule is not None:
-        return _by_rule(one, ask, rule)
-    named = [(r, version_key(build.version)) for build, r in one.lost if asked_for(build, framework)]
-    closest, _ = max(named, key=lambda pair: (_distance(pair[0]), pair[1]), default=(None, None))
+    """Why no build is left: a rule that rejected one which fits in all else, or a rule about just this wish, or the
+    test that the build which came furthest failed."""
+    # Of builds that came equally far the newest speaks.
+    named = [(build, r) for build, r in one.lost if asked_for(build, ask.frameworks[one.framework])]
+    furthest = max(named, key=lambda pair: (_distance(pair[1]), version_key(pair[0].version)), default=None)
+    closest = furthest[1] if furthest else None
+    if closest is None or _distance(closest) < len(_ORDER):
+        rule = _rule_against(one.framework, ask, profile, knowledge)
+        if rule is not None:
+            return _by_rule(one, ask, rule)
     if closest is None:
         known = versions(knowledge.builds(one.framework))
         detail = f"Known versions: {known[0]} to {known[-1]}." if known else "No build of it is known."
@@ -60,7 +64,7 @@ def _nothing_left(one: Pool, ask: Wanted, profile: Profile, knowledge: Knowledge
             "error",
             _summary(one, ask),
             detail=detail,
-            remedies=tuple(_ways_out(one, ask, profile, knowledge)),
+            remedies=_ways_out(one, ask, profile, knowledge),
         )
     return Finding(
         closest.code or "no-build",
@@ -68,7 +72,10 @@ def _nothing_left(one: Pool, ask: Wanted, profile: Profile, knowledge: Knowledge
         _summary(one, ask),
         detail=f"{closest.value}: {closest.because}.",
         evidence=(Evidence(closest.source or "knowledge", f"rule {closest.rule}"),),
-        remedies=(*(Remedy(way) for way in closest.instead), *_ways_out(one, ask, profile, knowledge)),
+        remedies=(
+            *(Remedy(way) for way in closest.instead),
+            *_ways_out(one, ask, profile, knowledge, closest.instead),
+        ),
     )
 
 
@@ -78,22 +85,24 @@ def _summary(one: Pool, ask: Wanted) -> str:
 
 
 def _rule_against(name: str, ask: Wanted, profile: Profile, knowledge: Knowledge) -> RuleRow | None:
-    """A rule that rejects what was wished for, whether or not such a build was ever made."""
+    """A rule that rejects what was wished for, whether or not such a build was ever made.
+
+    A wish for any version is held against the rules only where there is no build at all of that kind.
+    """
     framework = ask.frameworks[name]
-    wished = [v for v in versions(knowledge.builds(name)) if contains(public(framework.version), v)]
-    if not wished or framework.version in ("", "*"):
+    builds = knowledge.builds(name)
+    wished = [v for v in versions(builds) if contains(public(framework.version), v)]
+    anything = framework.version in ("", "*")
+    if not wished or (
+        anything and any(b.runtime.kind == ask.runtime and b.target == ask.target for b in builds)
+    ):
         return None
-    facts = {
-        "framework": name,
-        "version": wished[-1],
-        "distribution": framework.package or name,
-        "target": ask.target,
-        "python": ask.python,
-        "runtime": ask.runtime,
-        "vendor": profile.hardware.vendor,
-        "manager": profile.environment.manager,
-    }
-    return next((rule for rule in build_rules(knowledge) if applies(rule, facts)), None)
+    facts = wish_facts(name, wished[-1], ask, profile)
+    if any(
+        b.version == wished[-1] and b.runtime.kind == ask.runtime and b.target == ask.target for b in builds
+    ):
+        facts = {key: value for key, value in facts.items() if key not in ("index", "local")}
+    return next((rule for rule in rejecting(knowledge) if applies(rule, facts)), None)
 
 
 def _by_rule(one: Pool, ask: Wanted, rule: RuleRow) -> Finding:
@@ -129,7 +138,25 @@ def _sentence(text: str) -> str:
     return text[:1].upper() + text[1:] + ("" if text.endswith(".") else ".")
 
 
-def _ways_out(one: Pool, ask: Wanted, profile: Profile, knowledge: Knowledge) -> Iterator[Remedy]:
+def _ways_out(
+    one: Pool, ask: Wanted, profile: Profile, knowledge: Knowledge, others: Sequence[str] = ()
+) -> tuple[Remedy, ...]:
+    """Ways out beside others that are known: another Python, another version; else what there is at all."""
+    found = tuple(_near(one, ask, profile, knowledge))
+    return found if found or others else tuple(_far(one, ask, knowledge))
+
+
+def _far(one: Pool, ask: Wanted, knowledge: Knowledge) -> Iterator[Remedy]:
+    builds = knowledge.builds(one.framework)
+    targets = sorted({b.target for b in builds if b.runtime.kind == ask.runtime})
+    kinds = sorted({b.runtime.kind for b in builds if b.target == ask.target})
+    if targets:
+        yield Remedy(f"For {ask.runtime} there are builds of {one.framework} on {', '.join(targets)}.")
+    if kinds:
+        yield Remedy(f"On {ask.target} there are builds of {one.framework} for {', '.join(kinds)}.")
+
+
+def _near(one: Pool, ask: Wanted, profile: Profile, knowledge: Knowledge) -> Iterator[Remedy]:
     fitting = [
         b for b in knowledge.builds(one.framework) if b.target == ask.target and b.runtime.kind == ask.runtime
     ]
@@ -138,7 +165,16 @@ def _ways_out(one: Pool, ask: Wanted, profile: Profile, knowledge: Knowledge) ->
     builds = sorted({b.requirement for b in asked if rejected.get(id(b)) == "local"})
     if builds:
         yield Remedy(f"Here it exists as {', '.join(builds)}.")
-    other = sorted({p for b in asked if rejected.get(id(b)) == "python" for p in b.pythons}, key=Version)
+    other = sorted(
+        {
+            python
+            for b in asked
+            if rejected.get(id(b)) == "python"
+            for python in b.pythons
+            if _fits_otherwise(b, replace(ask, python=python), profile, knowledge)
+        },
+        key=Version,
+    )
     if other:
         yield Remedy(f'Use Python {", ".join(other)} (python: "{other[-1]}" in the profile).')
     here = [

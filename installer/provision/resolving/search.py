@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from itertools import product
 from typing import Any
 
@@ -13,9 +14,9 @@ from provision.model.lock import PYPI
 from provision.model.profile import Profile
 from provision.model.stack import Rejected, Stack
 from provision.resolving.assembling import assemble
-from provision.resolving.candidates import Pool, build_rules, by_rules, describe, pool
+from provision.resolving.candidates import Pool, build_rules, by_rules, describe, pool, rejecting
 from provision.resolving.confidence import RANK, confidence
-from provision.resolving.facts import build_facts, stack_facts
+from provision.resolving.facts import build_facts, named, stack_facts
 from provision.resolving.refusing import refusal
 from provision.resolving.wanted import Wanted, python_choices, wanted
 
@@ -86,24 +87,23 @@ def _clashes(pools: Sequence[Pool], profile: Profile, ask: Wanted, knowledge: Kn
 
 def rejection(combo: Sequence[Build], profile: Profile, ask: Wanted, knowledge: Knowledge) -> Rejected | None:
     """Why builds cannot stand together in one environment, or None."""
-    because = clash(combo)
-    if because is not None:
-        value = " + ".join(describe(b) for b in combo)
-        return Rejected(axis="environment", value=value, because=because[1], rule=because[0])
     together = stack_facts(combo, profile)
     rules = _stack_rules(knowledge)
+    value = " + ".join(describe(b) for b in combo)
+    # A rule about the very pair knows more than what follows from the builds alone.
     for build in combo:
         facts = {**build_facts(build, ask, profile), **together}
         if (rejected := by_rules(build, facts, rules)) is not None:
-            return rejected
+            return replace(rejected, value=value)
+    because = clash(combo)
+    if because is not None:
+        return Rejected(axis="environment", value=value, because=because[1], rule=because[0])
     return None
 
 
 def _stack_rules(knowledge: Knowledge) -> tuple[RuleRow, ...]:
     single = {rule.id for rule in build_rules(knowledge)}
-    return tuple(
-        r for r in knowledge.rules() if r.then == "reject" and "lint" not in r.when and r.id not in single
-    )
+    return tuple(r for r in rejecting(knowledge) if r.id not in single)
 
 
 def clash(builds: Sequence[Build]) -> tuple[str, str] | None:
@@ -131,7 +131,7 @@ _SUPPLIERS = ("none", "system", "bundled", "wheels")
 
 def preference(combo: Sequence[Build], asked: str) -> tuple[Any, ...]:
     """Best supported, newest, libraries brought along rather than the machine's, no index beside the default one, the
-    newest runtime, the plainest name."""
+    newest runtime, the plainest name, the newest plugins."""
     worst = min((RANK[confidence(b, asked)] for b in combo), default=0)
     return (
         all(not b.experimental for b in combo),
@@ -141,4 +141,5 @@ def preference(combo: Sequence[Build], asked: str) -> tuple[Any, ...]:
         tuple(b.index == PYPI for b in combo),
         tuple(version_key(b.runtime.version or "0") for b in combo),
         tuple(b.distribution.endswith("-cpu") for b in combo),
+        tuple(tuple(version_key(named(r)[1]) for r in b.requires) for b in combo),
     )
