@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -58,7 +59,8 @@ def command(
 ) -> int:
     """Lock PROFILES: one file for each variant, target and Python, beside the profile in locks/, to be committed.
 
-    Versions of a former lock stay as long as they fit.
+    Versions of a former lock stay as long as they fit. With --all, locks that would be made again as they are
+    stay without asking an index.
 
     \b
         provision lock profiles/team.yaml
@@ -74,6 +76,8 @@ def command(
     session.replay, session.record = _absolute(chosen["replay"]), _absolute(chosen["record"])
     session.taken = _absolute(chosen["taken"])
     names, more = _upgraded(chosen["upgrade"], session)
+    if every and not chosen["upgrade"]:
+        names = replace(names, settled=True)
     references = _references((*profiles, *more), every, session)
     sources = [v for reference in references for v in variants_of(read(reference, session.folder))]
     if check:
