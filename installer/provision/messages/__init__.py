@@ -21,7 +21,9 @@ LANGUAGES: Final = ("en", "zh")
 _FOLDER = Path(__file__).parent
 _PLACE = re.compile(r"\{\{|\}\}|\{(\w+)\}")
 #: What stands between texts in English -> in Chinese. Full stops and brackets of Chinese need no space beside them.
-_BETWEEN = {", ": "、", "; ": "；", " ": ""}
+_BETWEEN = {", ": "、", "; ": "；", " ": "", " and ": " 和 ", " or ": " 或 "}
+_STOPS = (".", "。")
+_CHINESE = re.compile("[\u4e00-\u9fff]")
 
 Template = str | Mapping[str, str]
 
@@ -117,14 +119,43 @@ def message(key: str, /, **values: object) -> Text:
 
 
 def joined(parts: Iterable[str], between: str = "") -> Text:
-    """Texts in a row, as `between.join(parts)` would have them; ", " and "; " become those of the reader's language, and
-    a space between sentences goes where that language has none."""
+    """Texts in a row, as `between.join(parts)` would have them; ", ", "; ", " and " and " or " become those of the reader's
+    language, and a space between sentences goes where that language has none."""
     return Joined(tuple(parts), between)
 
 
 def changed(text: str, how: Callable[[str], str]) -> str:
     """What a function (one that can be named, for copies) makes of a text; of a message, in each language."""
     return Changed(text, how) if isinstance(text, Text) else how(text)
+
+
+def sentence(text: str) -> str:
+    """With a capital letter and a full stop."""
+    return changed(text, _sentence)
+
+
+def stopped(text: str) -> str:
+    """With a full stop at its end."""
+    return changed(text, _stopped)
+
+
+def unstopped(text: str) -> str:
+    """Without the full stop at its end, to go on after it."""
+    return changed(text, _unstopped)
+
+
+def _sentence(text: str) -> str:
+    return _stopped(text[:1].upper() + text[1:])
+
+
+def _stopped(text: str) -> str:
+    if text.endswith(_STOPS):
+        return text
+    return text + ("。" if _CHINESE.search(text) else ".")
+
+
+def _unstopped(text: str) -> str:
+    return text.rstrip("".join(_STOPS))
 
 
 def said(text: object, lang: str) -> str:
