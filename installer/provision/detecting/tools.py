@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from provision.detecting.rows import Row, table
 from provision.detecting.sighting import found
-from provision.messages import message
+from provision.messages import bilingual, message
 from provision.model.finding import Finding
 from provision.ports import Output, Reader
 
@@ -80,10 +80,10 @@ def finding_of(row: Row, source: str, said: str) -> Finding:
     return found(
         row["code"],
         row["severity"],
-        row["summary"],
-        detail=row.get("detail", ""),
+        bilingual(row["summary"]),
+        detail=bilingual(row.get("detail", "")),
         evidence=[(source, said[:_QUOTED]), ("knowledge", row["id"])],
-        remedies=row["remedies"],
+        remedies=[bilingual(way) for way in row["remedies"]],
     )
 
 

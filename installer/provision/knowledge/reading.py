@@ -12,18 +12,20 @@ import types
 from collections.abc import Iterator, Mapping
 from dataclasses import MISSING, fields, is_dataclass
 from functools import cache
-from typing import Any, Literal, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Literal, get_args, get_origin, get_type_hints
 
 import yaml
 
 from provision.knowledge.rows import EVIDENCE, KINDS, Row
-from provision.messages import message
+from provision.messages import LANGUAGES, bilingual, message
 from provision.model.finding import Evidence, Finding, Remedy, UsageError
 
 _Loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _HEADER = ("schema", "verified-on", "sources", "defaults", "templates")
 #: Keys whose list may be written as one text.
 _ONE_OR_MORE = ("versions", "packages", "pythons")
+#: The shape of a text that may be written in both languages.
+_BILINGUAL = object()
 _RANGE = re.compile(r"(\d+)\.(\d+)-(\d+)\.(\d+)$")
 
 
@@ -48,7 +50,7 @@ def read_rows(text: str, origin: str) -> Iterator[Row]:
                 origin,
                 kind,
                 message("knowledge.read-rows.is-no-kind-row", kind=kind),
-                f"kinds: {', '.join(KINDS)}",
+                message("knowledge.hint.kinds", kinds=tuple(KINDS)),
             )
         defaults = common | (document.get("defaults") or {}).get(kind, {})
         for item in items or ():
@@ -70,7 +72,7 @@ def _document(text: str, origin: str) -> dict[str, Any]:
     except yaml.YAMLError as error:
         raise _refuse(origin, "", message("knowledge.document.this-is-not-yaml"), str(error)) from error
     if not isinstance(document, dict):
-        words = f"kinds: {', '.join(KINDS)}"
+        words = message("knowledge.hint.kinds", kinds=tuple(KINDS))
         raise _refuse(origin, "", message("knowledge.document.knowledge-file-is-mapping-kinds"), words)
     return document
 
@@ -81,7 +83,7 @@ def _like(item: dict[str, Any], templates: Mapping[str, Any], origin: str) -> di
     filled: dict[str, Any] = {}
     for name in [names] if isinstance(names, str) else names:
         if name not in templates:
-            words = f"templates: {', '.join(templates)}"
+            words = message("knowledge.hint.templates", templates=tuple(templates))
             raise _refuse(
                 origin, str(item.get("id")), message("knowledge.like.no-template", name=name), words
             )
@@ -111,7 +113,7 @@ def _row(kind: type[Row], item: dict[str, Any], origin: str) -> Row:
         text = error.args[0] if error.args and isinstance(error.args[0], str) else str(error)
         raise _refuse(origin, str(item.get("id", "?")), text, kind.__doc__) from error
     if row.evidence not in EVIDENCE or not row.source or not row.verified_on:
-        words = f"evidence: {', '.join(EVIDENCE)}"
+        words = message("knowledge.hint.evidence", evidence=EVIDENCE)
         raise _refuse(origin, row.id, message("knowledge.row.row-needs-source-evidence-and"), words)
     return row
 
@@ -141,7 +143,7 @@ def _listed(key: str, shape: Any, value: Any) -> Any:
 @cache
 def _plan(kind: Any) -> dict[str, tuple[str, Any, bool]]:
     """YAML key -> (attribute, shape, required) of a row's dataclass."""
-    hints = get_type_hints(kind)
+    hints = get_type_hints(kind, include_extras=True)
     return {
         field.name.replace("_", "-"): (
             field.name,
@@ -153,9 +155,11 @@ def _plan(kind: Any) -> dict[str, tuple[str, Any, bool]]:
 
 
 def _shape(hint: Any) -> Any:
-    """None for plain values, a dataclass, the allowed words, or ("tuple" or "dict", shape of its items)."""
+    """None for plain values, a dataclass, the allowed words, _BILINGUAL, or ("tuple" or "dict", shape of its items)."""
     if is_dataclass(hint):
         return hint
+    if get_origin(hint) is Annotated:
+        return _BILINGUAL
     if get_origin(hint) is Literal:
         return frozenset(get_args(hint))
     if get_origin(hint) is tuple:
@@ -174,6 +178,8 @@ def _value(shape: Any, value: Any) -> Any:
         return value
     if shape is str:
         return _text(value)
+    if shape is _BILINGUAL:
+        return _both(value) if isinstance(value, Mapping) else _text(value)
     if isinstance(shape, frozenset):
         return _word(shape, value)
     if not isinstance(shape, tuple):
@@ -189,6 +195,12 @@ def _word(allowed: frozenset[str], value: Any) -> Any:
     if value not in allowed:
         raise ValueError(message("knowledge.word.is-none", value=value, what=sorted(allowed)))
     return value
+
+
+def _both(value: Mapping[str, Any]) -> str:
+    if set(value) != set(LANGUAGES):
+        raise TypeError(message("knowledge.both.in-both-languages", languages=LANGUAGES, got=tuple(value)))
+    return bilingual({lang: _text(value[lang]) for lang in LANGUAGES})
 
 
 def _text(value: Any) -> str:

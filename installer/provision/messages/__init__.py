@@ -124,6 +124,11 @@ def joined(parts: Iterable[str], between: str = "") -> Text:
     return Joined(tuple(parts), between)
 
 
+def bilingual(text: str | Mapping[str, str]) -> str:
+    """What was written as `{en: ..., zh: ...}`, or in English alone. KeyError: it lacks one of the two."""
+    return text if isinstance(text, str) else Bilingual(text["en"], text["zh"])
+
+
 def changed(text: str, how: Callable[[str], str]) -> str:
     """What a function (one that can be named, for copies) makes of a text; of a message, in each language."""
     return Changed(text, how) if isinstance(text, Text) else how(text)

@@ -197,21 +197,15 @@ def _because(build: Build, ask: Wanted) -> str:
         return message("resolving.because.profile-pins-it-knowledge-does")
     if build.tested is None:
         return message("resolving.because.newest-build-that-fits-profile")
-    cudnn = message("resolving.because.cudnn", cudnn=build.tested.cudnn) if build.tested.cudnn else ""
-    used = runtime_version(build, ask)
-    if confidence(build, ask.runtime_version) != "tested":
-        return message(
-            "resolving.because.cuda-is-compatible-by-nvidias",
-            used=used,
-            runtime=build.tested.runtime,
-            cudnn=cudnn,
-        )
-    return message(
-        "resolving.because.its-maker-tested-it-with",
-        kind=build.runtime.kind,
-        runtime=build.tested.runtime,
-        cudnn=cudnn,
-    )
+    used, made = runtime_version(build, ask), build.tested.runtime
+    values = {"used": used, "kind": build.runtime.kind, "runtime": made, "cudnn": build.tested.cudnn}
+    if confidence(build, ask.runtime_version) == "tested":
+        if build.tested.cudnn:
+            return message("resolving.because.tested-with-cudnn", **values)
+        return message("resolving.because.tested", **values)
+    if build.tested.cudnn:
+        return message("resolving.because.compatible-with-cudnn", **values)
+    return message("resolving.because.compatible", **values)
 
 
 def _needs(profile: Profile, combo: Sequence[Build], knowledge: Knowledge) -> Iterator[Need]:
