@@ -54,7 +54,12 @@ def repair(
 
 def _blockers(lock: Lock, inventory: Inventory) -> Iterator[Finding]:
     where = inventory.environment
-    ways = (Remedy(message("repairing.blockers.way"), "provision apply PROFILE --environment .venv-gpu"),)
+    ways = (
+        Remedy(
+            message("repairing.common.make-environment-its-own-instead"),
+            "provision apply PROFILE --environment .venv-gpu",
+        ),
+    )
     if inventory.externally_managed:
         yield Finding(
             "externally-managed", "error",
@@ -99,7 +104,10 @@ def _removals(
     taken = {path for one, _ in gone.values() for path in one.files}
     for one in inventory.distributions:
         if one.info not in gone and one.name in locked and (shared := taken & set(one.files)):
-            gone[one.info] = (one, f"shares {len(shared)} files with what is removed; it is installed again")
+            gone[one.info] = (
+                one,
+                message("repairing.removals.shares-files-with-what-is", shared=len(shared)),
+            )
     return gone
 
 
@@ -109,18 +117,20 @@ def _why_it_goes(
     wanted = locked.get(one.name)
     if wanted is None:
         if one.name in {canonicalize_name(name) for name in lock.absent}:
-            return "the lock says that it must be absent"
+            return message("repairing.why-it-goes.lock-says-that-it-must")
         for family in families:
             rival = _rival(one.name, family, locked)
             if rival:
-                return f"it writes the same folder `{family.folder}` as {rival}"
+                return message(
+                    "repairing.why-it-goes.it-writes-same-folder-as", folder=family.folder, rival=rival
+                )
         return ""
     if one.broken:
-        return f"its metadata is broken ({one.broken})"
+        return message("repairing.why-it-goes.its-metadata-is-broken", broken=one.broken)
     if not _same_version(one.version, wanted.version):
-        return f"the lock has {wanted.version}"
+        return message("repairing.why-it-goes.lock-has", version=wanted.version)
     if one.missing:
-        return f"{len(one.missing)} of its files are missing"
+        return message("repairing.why-it-goes.its-files-are-missing", len=len(one.missing))
     return ""
 
 
@@ -155,10 +165,13 @@ def _conda_blockers(
     if names:
         yield Finding(
             "conda-managed", "error",
-            message("repairing.conda-managed.summary", names=', '.join(names), environment=inventory.environment),
+            message("repairing.conda-managed.summary", names=tuple(names), environment=inventory.environment),
             evidence=(Evidence(f"{inventory.environment}/conda-meta"),),
             remedies=(
-                Remedy(message("repairing.conda-managed.way"), "provision apply PROFILE --environment .venv"),
+                Remedy(
+                    message("repairing.common.make-environment-its-own-instead"),
+                    "provision apply PROFILE --environment .venv",
+                ),
                 Remedy(message("repairing.conda-managed.way-2"), f"conda remove {' '.join(names)}"),
             ),
         )  # fmt: skip
@@ -181,23 +194,45 @@ def _steps(
             "sha256": artifact.sha256,
         }
         subject = f"{artifact.name} {artifact.version}"
-        yield Step(action="install", kind="in-place", subject=subject, reason="the lock has it", args=args)
+        yield Step(
+            action="install",
+            kind="in-place",
+            subject=subject,
+            reason=message("repairing.steps.lock-has-it"),
+            args=args,
+        )
     if coming or removals or inventory.litter or inventory.unowned:
         for job in wish.jobs:
             args = {"device": wish.proof_device}
-            yield Step(action="prove", kind="job", subject=job, reason=f"level {lock.smoke.level}", args=args)
+            yield Step(
+                action="prove",
+                kind="job",
+                subject=job,
+                reason=message("repairing.steps.level", level=lock.smoke.level),
+                args=args,
+            )
 
 
 def _bringing(missing: Sequence[Artifact], coming: Sequence[Artifact]) -> Iterator[Step]:
     for artifact in missing:
         args = {"size": artifact.size, "sha256": artifact.sha256, "index": artifact.index}
         yield Step(
-            action="fetch", kind="package", subject=artifact.file, reason="not in the cache", args=args
+            action="fetch",
+            kind="package",
+            subject=artifact.file,
+            reason=message("repairing.bringing.not-in-cache"),
+            args=args,
         )
     for artifact in (a for a in coming if a.kind == "sdist"):
         subject = f"{artifact.name} {artifact.version}"
         args = {"sha256": artifact.sha256}
-        yield Step(action="build", kind="package", subject=subject, reason="only its source", args=args)
+        yield Step(
+            action="build",
+            kind="package",
+            subject=subject,
+            reason=message("repairing.bringing.only-its-source"),
+            args=args,
+        )
 
 
 def _removing(inventory: Inventory, removals: dict[str, tuple[Installed, str]]) -> Iterator[Step]:
@@ -205,10 +240,10 @@ def _removing(inventory: Inventory, removals: dict[str, tuple[Installed, str]]) 
         subject = f"{one.name} {one.version}"
         yield Step(action="remove", kind="package", subject=subject, reason=because, args={"info": info})
     for path in inventory.litter:
-        reason = "what an interrupted install left"
+        reason = message("repairing.removing.what-interrupted-install-left")
         yield Step(action="remove", kind="litter", subject=path, reason=reason, args={"path": path})
     for path in inventory.unowned:
-        reason = "no distribution owns it: what an uninstall left"
+        reason = message("repairing.removing.no-distribution-owns-it")
         yield Step(action="remove", kind="litter", subject=path, reason=reason, args={"path": path})
 
 

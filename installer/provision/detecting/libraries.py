@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 from provision.detecting.rows import Row, table
 from provision.detecting.sighting import Sighting, found
+from provision.messages import message
 from provision.model.finding import Finding
 from provision.model.machine import Software
 from provision.ports import Host, Reader
@@ -212,10 +213,21 @@ def _shadowed(copies: tuple[Software, ...]) -> Iterator[Finding]:
             yield found(
                 "library-shadowed",
                 "warning",
-                f"{winner.facts['library']} {winner.version} on {variable} hides "
-                + ", ".join(f"{copy.version} ({copy.place})" for copy in hidden),
+                message(
+                    "detecting.shadowed.on-hides",
+                    library=winner.facts["library"],
+                    version=winner.version,
+                    variable=variable,
+                    others=[f"{copy.version} ({copy.place})" for copy in hidden],
+                ),
                 evidence=[(copy.path, copy.version) for copy in (winner, *hidden)],
-                remedies=[f"Take {winner.path.rpartition(winner.facts['library'])[0]} out of {variable}."],
+                remedies=[
+                    message(
+                        "detecting.shadowed.take-out",
+                        folder=winner.path.rpartition(winner.facts["library"])[0],
+                        variable=variable,
+                    )
+                ],
             )
 
 
@@ -234,10 +246,16 @@ def _partial(look: _Look, folders: Iterable[tuple[str, str]]) -> Iterator[Findin
                 yield found(
                     "library-partial",
                     "error",
-                    f"{folder} holds {len(there)} of the {len(row['members'])} files of {row['main']}",
-                    detail="They load one another by name: a partial copy fails at the first that lacks.",
+                    message(
+                        "detecting.partial.holds-files",
+                        folder=folder,
+                        there=len(there),
+                        all=len(row["members"]),
+                        library=row["main"],
+                    ),
+                    detail=message("detecting.partial.they-load-one-another-by"),
                     evidence=[(folder, ", ".join(there)), ("knowledge", row["id"])],
-                    remedies=["Put the whole set of one archive there, or remove it."],
+                    remedies=[message("detecting.partial.put-whole-set-one-archive")],
                 )
 
 

@@ -224,12 +224,16 @@ def _choices(stack: Stack, conda: Sequence[CondaArtifact], axes: Mapping[str, st
             continue
         framework = choice.axis in ("torch", "tensorflow")
         value = f"{artifact.name}=={artifact.version}" if framework else artifact.version
-        because = f"build {artifact.build} of {artifact.channel}"
+        because = message("locking.choices.build", build=artifact.build, channel=artifact.channel)
         yield Choice(axis=choice.axis, value=value, because=because, rule=choice.rule, source=choice.source)
     for name, axis in axes.items():
         if axis not in seen and name in by_name:
             seen.add(axis)
-            yield Choice(axis=axis, value=by_name[name].version, because="it comes with the framework")
+            yield Choice(
+                axis=axis,
+                value=by_name[name].version,
+                because=message("locking.choices.it-comes-with-framework"),
+            )
 
 
 def _needs(stack: Stack, conda: Sequence[CondaArtifact]) -> Iterator[Need]:
@@ -238,7 +242,11 @@ def _needs(stack: Stack, conda: Sequence[CondaArtifact]) -> Iterator[Need]:
     floors = [(floor, a.name) for a in conda for floor in _floors(a)]
     if floors and stack.target.startswith("linux"):
         (major, minor), name = max(floors)
-        yield Need(what="glibc", value=f">={major}.{minor}", because=f"the conda package {name}")
+        yield Need(
+            what="glibc",
+            value=f">={major}.{minor}",
+            because=message("locking.needs.conda-package", name=name),
+        )
 
 
 def _floors(artifact: CondaArtifact) -> Iterator[tuple[int, int]]:
@@ -250,14 +258,11 @@ def _floors(artifact: CondaArtifact) -> Iterator[tuple[int, int]]:
 def _notes(conda: Sequence[CondaArtifact]) -> Iterator[Note]:
     weak = [a for a in conda if not a.sha256]
     if weak:
-        because = (
-            f"{len(weak)} of {len(conda)} conda packages have only an MD5 on record, no SHA-256: enough against a "
-            "broken download, not against a forged file"
-        )
+        because = message("locking.notes.conda-packages-have-only-md5", weak=len(weak), conda=len(conda))
         yield Note(severity="warning", because=because, rule="conda-md5-only")
     unknown = [a for a in weak if not a.depends]
     if unknown:
-        because = f"of {len(unknown)} conda packages no record says what they depend on: the set is taken as it was recorded"
+        because = message("locking.notes.conda-packages-no-record-says", unknown=len(unknown))
         yield Note(because=because, rule="conda-depends-unknown")
 
 

@@ -186,7 +186,7 @@ def _no_hash(package: ClosedPackage, chosen: ListedFile) -> Finding:
         detail=message(
             "locking.no-hash.detail-2", index=f"{package.index!r}", name=package.name, version=package.version
         ),
-        evidence=(Evidence(chosen.url or package.index, "no hash stated"),),
+        evidence=(Evidence(chosen.url or package.index, message("locking.no-hash.no-hash-stated")),),
         remedies=(
             Remedy(message("locking.no-hash.way-3")),
             Remedy(message("locking.no-hash.way-4"), "provision lock --record DIR PROFILE"),
@@ -233,7 +233,9 @@ def _needs(stack: Stack, packages: Sequence[Artifact]) -> tuple[Need, ...]:
         return stack.needs
     stated = [need for need in stack.needs if need.what == "glibc"]
     tagged = [
-        Need(what="glibc", value=f">={floor[0]}.{floor[1]}", because=f"the tag of {a.file}")
+        Need(
+            what="glibc", value=f">={floor[0]}.{floor[1]}", because=message("locking.needs.tag", file=a.file)
+        )
         for a in packages
         if a.kind == "wheel" and (floor := glibc_floor(a.file)) is not None
     ]

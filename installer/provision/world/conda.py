@@ -328,7 +328,7 @@ def _bad_spec(request: CondaRequest, said: str) -> Finding:
 def _not_installed(said: str) -> Finding:
     return Finding(
         "conda-install-failed", "error", message("world.conda-install-failed.summary"), detail=said,
-        remedies=(Remedy(message("world.conda-install-failed.way")),),
+        remedies=(Remedy(message("world.common.nothing-was-switched-environment-is")),),
     )  # fmt: skip
 
 
@@ -336,9 +336,10 @@ def _script_failed(artifact: CondaArtifact, script: str, code: int, said: str) -
     return Finding(
         "link-script-failed", "error",
         message("world.link-script-failed.summary", name=artifact.name, version=artifact.version, code=code),
-        detail="\n".join(said.strip().splitlines()[-12:]), evidence=(Evidence(script, f"exit code {code}"),),
+        detail="\n".join(said.strip().splitlines()[-12:]),
+        evidence=(Evidence(script, message("world.common.exit-code", code=code)),),
         remedies=(
-            Remedy(message("world.link-script-failed.way")),
+            Remedy(message("world.common.nothing-was-switched-environment-is")),
             Remedy(message("world.link-script-failed.way-2")),
         ),
     )  # fmt: skip
