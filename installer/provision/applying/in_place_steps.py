@@ -32,7 +32,9 @@ class RemovePackages:
                 *(f"{info}/{p}" for p in walk(context.effects.files, f"{context.folder}/{info}", "")),
             }
         put_away(context.effects.files, context.layout, paths, inventory.packages)
-        context.effects.reporter.stage("Removed", ", ".join(step.subject for step in steps))
+        context.effects.reporter.stage(
+            message("applying.stage.removed"), ", ".join(step.subject for step in steps)
+        )
 
     def holds(self, context: Context, steps: Sequence[Step]) -> bool:
         return not any(context.effects.files.stat(f"{context.folder}/{step.args['info']}") for step in steps)
@@ -45,7 +47,9 @@ class RemoveLitter:
         for path in (step.args["path"] for step in steps if step.args["path"] in known):
             inner = {path, *(f"{path}/{p}" for p in walk(files, f"{context.folder}/{path}", ""))}
             put_away(files, context.layout, inner, inventory.packages)
-        context.effects.reporter.stage("Removed", f"{len(steps)} remains of former installs")
+        context.effects.reporter.stage(
+            message("applying.stage.removed"), message("applying.removed.remains", count=len(steps))
+        )
 
     def holds(self, context: Context, steps: Sequence[Step]) -> bool:
         return not any(
@@ -70,7 +74,9 @@ class InstallInPlace:
         installer.install(context.folder, wheels)
         mend_sizes(context, wheels)
         context.begun_check = installer.begin_contents_check(context.folder, wheels)
-        context.effects.reporter.stage("Installed", f"{len(steps)} packages")
+        context.effects.reporter.stage(
+            message("applying.stage.installed"), message("applying.installed.packages", count=len(steps))
+        )
 
     def _note(self, context: Context, coming: list[str]) -> None:
         before, _ = read_before(context.effects.files, context.layout)

@@ -109,6 +109,53 @@ class Changed(Text):
         return self.how(said(self.text, lang))
 
 
+class Bent(Text):
+    """A text as a part of another one: without its full stop, in lower case, without the place in front of it."""
+
+    __slots__ = ("how", "place", "text")
+    text: Text
+    how: str
+    place: str
+
+    def __new__(cls, text: Text, how: str, place: str = "") -> Bent:
+        bent: Bent = str.__new__(cls, _bent(str(text), how, place, "en"))
+        bent.key, bent.values, bent.text, bent.how, bent.place = "", {}, text, how, place
+        return bent
+
+    def __reduce__(self) -> tuple[type[Bent], tuple[Text, str, str]]:  # type: ignore[override]
+        return type(self), (self.text, self.how, self.place)
+
+    def said(self, lang: str) -> str:
+        return _bent(self.text.said(lang), self.how, self.place, lang)
+
+
+def _bent(text: str, how: str, place: str, lang: str) -> str:
+    if how == "lowered":
+        return text[:1].lower() + text[1:] if lang == "en" else text
+    if how == "unstopped":
+        return text.rstrip(".。")
+    return text.removeprefix(f"{place}: ").removeprefix(f"{place}：")
+
+
+def _bend(text: str, how: str, place: str = "") -> str:
+    return Bent(text, how, place) if isinstance(text, Text) else _bent(text, how, place, "en")
+
+
+def unstopped(text: str) -> str:
+    """Without the full stop, for a place inside a sentence."""
+    return _bend(text, "unstopped")
+
+
+def lowered(text: str) -> str:
+    """With a small first letter, for a place inside a sentence; languages without case stay."""
+    return _bend(text, "lowered")
+
+
+def unplaced(text: str, place: str) -> str:
+    """Without the file that the text begins with, where that is shown beside it."""
+    return _bend(text, "unplaced", place)
+
+
 def message(key: str, /, **values: object) -> Text:
     """The message of a key, `area.finding-code.part`, with its places filled.
 
@@ -184,6 +231,48 @@ def catalogue(area: str, lang: str) -> Mapping[str, Template]:
     path = _FOLDER / lang / f"{area}.json"
     document: dict[str, Template] = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
     return document
+
+
+def recalled(text: str, area: str) -> str:
+    """The message of an area that an English text is, such as one that a receipt kept or that click said; what no
+    template fits stays a text. Values may be messages of the area themselves."""
+    if isinstance(text, Text) or not text:
+        return text
+    for key, pattern in _patterns(area):
+        if found := pattern.fullmatch(text):
+            return message(
+                key, **{name: _value(name, value, area) for name, value in found.groupdict().items()}
+            )
+    return text
+
+
+def _value(name: str, text: str, area: str) -> object:
+    return int(text) if name == "count" and text.isdigit() else recalled(text, area)
+
+
+@cache
+def _patterns(area: str) -> tuple[tuple[str, re.Pattern[str]], ...]:
+    """Those that say most first: `{value} is not {choice}.` fits too much. A template of places alone fits all."""
+    forms = [
+        (key, form)
+        for key, text in catalogue(area, "en").items()
+        for form in ((text,) if isinstance(text, str) else text.values())
+        if any(c.isalpha() for c in _PLACE.sub("", form))
+    ]
+    forms.sort(key=lambda pair: len(_PLACE.sub("", pair[1])), reverse=True)
+    return tuple((key, re.compile(_pattern(form), re.DOTALL)) for key, form in forms)
+
+
+def _pattern(form: str) -> str:
+    """A place that stands twice holds the same twice."""
+    parts, end, seen = [], 0, set()
+    for place in _PLACE.finditer(form):
+        name = place[1]
+        inner = f"(?P={name})" if name in seen else f"(?P<{name}>.+?)" if name else re.escape(place[0][0])
+        parts += [re.escape(form[end : place.start()]), inner]
+        end = place.end()
+        seen.add(name)
+    return "".join((*parts, re.escape(form[end:])))
 
 
 def areas() -> tuple[str, ...]:

@@ -36,7 +36,7 @@ def run_file_check(reference: str | None, session: Session, environment: str | N
     must_be_ours(state)
     made, _ = made_from(session, state)
     assert state.generation is not None
-    session.reporter.start("Reading files")
+    session.reporter.start(message("pipeline.stage.reading-files"))
     tree = read(session, Layout(state.environment).generation(state.generation))
     return FileCheck(
         environment=state.environment,

@@ -261,7 +261,7 @@ def _next_stack(
 
 
 def _refused(stack: Stack, error: UnsatisfiableError) -> Rejected:
-    because = error.findings[0].summary if error.findings else "its packages cannot be locked"
+    because = error.findings[0].summary if error.findings else message("pipeline.refused")
     return Rejected(axis="closure", value=identity(stack), because=because, rule="closure")
 
 
@@ -331,11 +331,7 @@ def check_profile(source: Source, session: Session) -> tuple[Finding, ...]:
 
 def stale_because(made: Lock, profile: Profile) -> str | None:
     """Why a lock does not match its profile any more, or None."""
-    return (
-        None
-        if made.digests.profile == profile_digest(profile)
-        else "the profile has changed since it was made"
-    )
+    return None if made.digests.profile == profile_digest(profile) else message("pipeline.lock.changed")
 
 
 def outdated(made: Lock, knowledge: Knowledge) -> bool:
@@ -376,6 +372,6 @@ def _stale(source: Source, path: Path, because: str) -> Finding:
     return Finding(
         "lock-stale",
         "error",
-        f"{path}: {because}.",
+        message("pipeline.lock-stale.summary", path=path, because=because),
         remedies=(Remedy(message("pipeline.lock-stale.way"), f"provision lock {source.path}"),),
     )

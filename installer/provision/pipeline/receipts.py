@@ -70,11 +70,15 @@ def lock_of(
 
 
 def _unknown(wanted: str | None, names: list[str]) -> Finding:
-    what = f"There is no receipt {wanted!r}" if wanted else "There is no receipt"
+    summary = (
+        message("pipeline.no-receipt.named", name=repr(wanted))
+        if wanted
+        else message("pipeline.no-receipt.any")
+    )
     return Finding(
         "no-receipt",
         "error",
-        message("pipeline.no-receipt.summary", what=what),
-        detail=message("pipeline.no-receipt.detail", what=", ".join(names) or "none"),
+        summary,
+        detail=message("pipeline.no-receipt.detail", what=names or message("pipeline.none")),
         remedies=(Remedy(message("pipeline.no-receipt.way"), "provision verify"),),
     )
