@@ -16,8 +16,9 @@ from provision.model.finding import Finding
 from provision.model.machine import Software
 from provision.ports import Host, Reader
 
-#: Places in the order of the search: LD_LIBRARY_PATH beats the RUNPATH by which wheels find theirs.
-_REACHED = ("ld-library-path", "path", "venv", "conda", "ld-cache")
+#: Places in the order of the search: Windows looks in its own folder before PATH; LD_LIBRARY_PATH beats the RUNPATH
+#: by which wheels find theirs.
+_REACHED = ("system", "ld-library-path", "path", "venv", "conda", "ld-cache")
 _TOOLKITS = ("/usr/local/cuda", "/usr/local/cuda-*", "/opt/cuda")
 _WINDOWS_TOOLKITS = r"C:\Program Files\NVIDIA GPU Computing Toolkit\CUDA\v*"
 
@@ -55,6 +56,7 @@ def _folders(look: _Look) -> Iterator[tuple[str, str]]:
     """(place, folder) in the order of the search."""
     variables = look.reader.environ()
     if look.host.os == "windows":
+        yield "system", variables.get("SystemRoot", r"C:\Windows") + r"\System32"
         yield from (("path", folder) for folder in look.entries("PATH"))
     else:
         yield from (("ld-library-path", folder) for folder in look.entries("LD_LIBRARY_PATH"))
@@ -201,21 +203,29 @@ def _rank(place: str) -> int:
     return _REACHED.index(place) if place in _REACHED else len(_REACHED)
 
 
+#: Places that the user fills, in words.
+_WHERE = {"ld-library-path": "on LD_LIBRARY_PATH", "path": "on PATH", "system": "in System32"}
+
+
 def _shadowed(copies: tuple[Software, ...]) -> Iterator[Finding]:
     """A copy on a search path of the user's hides another version, such as the one that a wheel brought."""
     for winner in copies:
-        if not winner.active or winner.place not in ("ld-library-path", "path"):
+        if not winner.active or winner.place not in _WHERE:
             continue
         hidden = [copy for copy in copies if _hides(winner, copy)]
         if hidden:
-            variable = "LD_LIBRARY_PATH" if winner.place == "ld-library-path" else "PATH"
+            folder = winner.path.rpartition(winner.facts["library"])[0]
             yield found(
                 "library-shadowed",
                 "warning",
-                f"{winner.facts['library']} {winner.version} on {variable} hides "
+                f"{winner.facts['library']} {winner.version} {_WHERE[winner.place]} hides "
                 + ", ".join(f"{copy.version} ({copy.place})" for copy in hidden),
                 evidence=[(copy.path, copy.version) for copy in (winner, *hidden)],
-                remedies=[f"Take {winner.path.rpartition(winner.facts['library'])[0]} out of {variable}."],
+                remedies=[
+                    f"Remove {winner.path}: Windows looks there before it looks along PATH."
+                    if winner.place == "system"
+                    else f"Take {folder} out of {_WHERE[winner.place].removeprefix('on ')}."
+                ],
             )
 
 

@@ -14,7 +14,7 @@ from provision.knowledge import Build, Knowledge
 from provision.knowledge.checks import Importing, load_checks
 from provision.knowledge.symptoms import load_symptoms
 from provision.model.finding import Finding
-from provision.model.machine import Machine
+from provision.model.machine import Machine, Occupancy
 from provision.model.receipt import JobResult
 from provision.ports import Output
 
@@ -106,6 +106,8 @@ class Case:
     ours: bool = False
     beside: tuple[str, ...] = ()
     folder: str = ""
+    #: Who uses the cards just now.
+    occupied: tuple[Occupancy, ...] = ()
     trained: tuple[JobResult, ...] | None = None
 
     @cached_property
@@ -118,6 +120,7 @@ class Case:
         found = facts_of(self.machine) if self.machine else {}
         found |= {f"installed.{name}": version for name, version in self.installed.items()}
         found |= {f"env.{name}": value for name, value in self.variables.items()}
+        found |= {f"framework.{one.framework}": one.version for one in self.carried}
         if self.environment and self.environment.version:
             found["python"] = self.environment.version
         if self.environment and self.environment.target:

@@ -29,14 +29,15 @@ from provision.pipeline.subjects import Subject, subject_of
 if TYPE_CHECKING:
     from provision.knowledge.symptoms import Lang
     from provision.model.lock import Lock
-    from provision.model.machine import Machine
+    from provision.model.machine import Machine, Occupancy
     from provision.model.receipt import JobResult
     from provision.model.stack import Need
     from provision.world.reader import HostReader
 
 #: Variables that an explanation may ask for, by how they begin.
 _TOLD = ("PYTHON", "LD_", "CUDA", "NVIDIA_", "TF_", "KERAS", "PROTOCOL_", "HIP_", "ROCR_", "HSA_", "ASCEND", "MUSA",
-         "CONDA_", "VIRTUAL_ENV", "TORCH", "PATH", "DYLD_")  # fmt: skip
+         "CONDA_", "VIRTUAL_ENV", "TORCH", "PATH", "DYLD_", "DML_", "ZE_", "ONEAPI_", "SESSIONNAME",
+         "SSH_CONNECTION")  # fmt: skip
 #: Kind of a runtime -> what the smoke jobs call the device.
 _DEVICES = {"cann": "npu", "neuware": "mlu", "": "cpu"}
 #: Seconds that a training of `--train` may take.
@@ -86,6 +87,7 @@ def gather(session: Session, question: Question) -> tuple[Case, Subject]:
         reference=subject.profile or subject.shown,
         machine=machine,
         machine_findings=findings,
+        occupied=_occupied(session, reader, machine),
         variables=_told(reader.environ()),
         folder=str(session.folder),
         beside=tuple(_importable(session.folder)),
@@ -169,6 +171,15 @@ def _machine(session: Session, reader: HostReader) -> tuple[Machine, tuple[Findi
     from provision.detecting import detect
 
     return detect(reader)
+
+
+def _occupied(session: Session, reader: HostReader, machine: Machine) -> tuple[Occupancy, ...]:
+    """Who uses the cards, asked before the frameworks are imported: an import takes one itself."""
+    if session.machine_file is not None or not machine.devices:
+        return ()
+    from provision.detecting import occupancy
+
+    return occupancy.probe(reader, machine)
 
 
 def _told(variables: Mapping[str, str]) -> dict[str, str]:
