@@ -9,6 +9,7 @@ from packaging.utils import canonicalize_name
 from packaging.version import InvalidVersion, Version
 
 from provision.knowledge.rows import FamilyRow
+from provision.messages import message
 from provision.model.finding import Evidence, Finding, Remedy
 from provision.model.inventory import Installed, Inventory
 from provision.model.lock import Artifact, Lock
@@ -53,24 +54,36 @@ def repair(
 
 def _blockers(lock: Lock, inventory: Inventory) -> Iterator[Finding]:
     where = inventory.environment
-    ways = (
-        Remedy("Make an environment of its own instead.", "provision apply PROFILE --environment .venv-gpu"),
-    )
+    ways = (Remedy(message("repairing.blockers.way"), "provision apply PROFILE --environment .venv-gpu"),)
     if inventory.externally_managed:
         yield Finding(
             "externally-managed", "error",
-            f"{where} belongs to the system's package manager; packages put into it could break the system.",
+            message("repairing.externally-managed.summary", where=where),
             evidence=(Evidence(inventory.externally_managed, "PEP 668"),), remedies=ways,
         )  # fmt: skip
     elif inventory.maker == "none" or not inventory.packages:
-        yield Finding("no-environment", "error", f"{where} is no Python environment.", remedies=ways)
+        yield Finding(
+            "no-environment", "error", message("repairing.no-environment.summary", where=where), remedies=ways
+        )
     elif not inventory.writable:
-        yield Finding("read-only", "error", f"{where} cannot be written by this user.", remedies=ways)
+        yield Finding(
+            "read-only", "error", message("repairing.read-only.summary", where=where), remedies=ways
+        )
     elif inventory.python != lock.python:
         yield Finding(
-            "wrong-python", "error", f"{where} has Python {inventory.python}; the lock is for {lock.python}.",
-            remedies=(*ways, Remedy("Or lock for that Python.", f"provision lock PROFILE --python {inventory.python}")),
-        )  # fmt: skip
+            "wrong-python",
+            "error",
+            message(
+                "repairing.wrong-python.summary", where=where, python=inventory.python, python2=lock.python
+            ),
+            remedies=(
+                *ways,
+                Remedy(
+                    message("repairing.wrong-python.way"),
+                    f"provision lock PROFILE --python {inventory.python}",
+                ),
+            ),
+        )
 
 
 def _removals(
@@ -142,11 +155,11 @@ def _conda_blockers(
     if names:
         yield Finding(
             "conda-managed", "error",
-            f"conda manages {', '.join(names)} in {inventory.environment}; they are not replaced under its feet.",
+            message("repairing.conda-managed.summary", names=', '.join(names), environment=inventory.environment),
             evidence=(Evidence(f"{inventory.environment}/conda-meta"),),
             remedies=(
-                Remedy("Make an environment of its own instead.", "provision apply PROFILE --environment .venv"),
-                Remedy("Or have conda take them away first.", f"conda remove {' '.join(names)}"),
+                Remedy(message("repairing.conda-managed.way"), "provision apply PROFILE --environment .venv"),
+                Remedy(message("repairing.conda-managed.way-2"), f"conda remove {' '.join(names)}"),
             ),
         )  # fmt: skip
 
@@ -204,12 +217,12 @@ def _notes(lock: Lock, inventory: Inventory, wish: Wish, changes: bool) -> Itera
     for name, folder in inventory.shadows:
         if name in locked:
             yield Finding(
-                "shadowed", "warning", f"Another {name} stands in {folder}; Python may import that one.",
+                "shadowed", "warning", message("repairing.shadowed.summary", name=name, folder=folder),
                 evidence=(Evidence(folder, name),),
-                remedies=(Remedy("Take that folder out of PYTHONPATH, or run with", "PYTHONNOUSERSITE=1"),),
+                remedies=(Remedy(message("repairing.shadowed.way"), "PYTHONNOUSERSITE=1"),),
             )  # fmt: skip
     if changes and wish.users:
         yield Finding(
-            "in-use", "warning", "Programs use this environment now; restart them afterwards.",
+            "in-use", "warning", message("repairing.in-use.summary"),
             detail="\n".join(wish.users),
         )  # fmt: skip

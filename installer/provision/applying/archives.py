@@ -7,6 +7,7 @@ import stat
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
+from provision.messages import message
 from provision.model.finding import Evidence, Finding, Remedy
 
 if TYPE_CHECKING:
@@ -30,13 +31,9 @@ def hostile(file: str, contents: Contents, target: str) -> Finding | None:
         return Finding(
             "hostile-archive",
             "error",
-            f"{file} holds {name!r}, {because}; it is not unpacked.",
+            message("applying.hostile-archive.summary", file=file, name=f"{name!r}", because=because),
             evidence=(Evidence(file, name),),
-            remedies=(
-                Remedy(
-                    "Nothing was changed. Tell the maintainers of that package, and take another version."
-                ),
-            ),
+            remedies=(Remedy(message("applying.hostile-archive.way")),),
         )
     return None
 

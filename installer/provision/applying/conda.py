@@ -7,6 +7,7 @@ from pathlib import PurePath
 from typing import TYPE_CHECKING
 
 from provision.condaprefix import conda_labels, conda_owners
+from provision.messages import message
 from provision.model.finding import ApplyError, Evidence, Finding, Remedy
 from provision.model.plan import Step
 from provision.ports import CondaInstaller
@@ -103,8 +104,8 @@ def check_owners(context: Context) -> None:
 def _two_owners(distribution: str, conda: str, shared: int) -> Finding:
     return Finding(
         "two-owners", "error",
-        f"The wheel of {distribution} wrote over {shared} files of the conda package {conda}.",
-        remedies=(Remedy("Take it from one side only: a channel, or the index."),),
+        message("applying.two-owners.summary", distribution=distribution, shared=shared, conda=conda),
+        remedies=(Remedy(message("applying.two-owners.way")),),
     )  # fmt: skip
 
 
@@ -112,10 +113,10 @@ def _not_run(left: Sequence[tuple[str, str]]) -> Finding:
     names = ", ".join(name for name, _ in left)
     return Finding(
         "link-scripts-not-run", "warning",
-        f"Post-link scripts were not run: {names}.",
-        detail="A package's post-link script is a program of its maker, run with your rights at install.",
+        message("applying.link-scripts-not-run.summary", names=names),
+        detail=message("applying.link-scripts-not-run.detail"),
         evidence=tuple(Evidence(script, name) for name, script in left),
-        remedies=(Remedy(f"Read them, then allow them: environment: {{link-scripts: [{names}]}}"),),
+        remedies=(Remedy(message("applying.link-scripts-not-run.way", names=names)),),
     )  # fmt: skip
 
 
@@ -123,5 +124,5 @@ def _other_packages(missing: Sequence[str], unwanted: Sequence[str]) -> Finding:
     parts = [f"missing: {', '.join(missing)}"] if missing else []
     parts += [f"there without being in the lock: {', '.join(unwanted)}"] if unwanted else []
     return Finding(
-        "install-incomplete", "error", f"The new generation is not what the lock says; {'; '.join(parts)}."
+        "install-incomplete", "error", message("applying.install-incomplete.summary", parts="; ".join(parts))
     )

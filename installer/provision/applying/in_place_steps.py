@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from provision.applying.in_place import before_place, is_plain, put_away, read_before, walk
 from provision.applying.steps import Context, Handler, gather, mend_sizes, refuse_hostile
+from provision.messages import message
 from provision.model.finding import ApplyError, Finding, Remedy
 from provision.model.inventory import Inventory
 from provision.model.plan import Step
@@ -85,14 +86,14 @@ def _linked(environment: str, paths: Sequence[str]) -> Finding:
     return Finding(
         "planted-link",
         "error",
-        f"{environment}/{paths[0]} would be written through a link; nothing was changed.",
-        remedies=(Remedy("Make the folder a real one, or take an environment of its own."),),
+        message("applying.planted-link.summary-2", environment=environment, paths=paths[0]),
+        remedies=(Remedy(message("applying.planted-link.way-2")),),
     )
 
 
 def _inventory(context: Context) -> Inventory:
     if context.inventory is None:
-        raise ApplyError(Finding("no-inventory", "error", "The plan is not one for a change in place."))
+        raise ApplyError(Finding("no-inventory", "error", message("applying.no-inventory.summary")))
     return context.inventory
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from provision.messages import message
 from provision.model.finding import Finding, LockError, Remedy
 from provision.model.lock import Artifact, Lock
 
@@ -27,8 +28,8 @@ def check(lock: Lock) -> None:
             Finding(
                 "hostile-lock",
                 "error",
-                f"The lock's {what} {value!r} is none; nothing was changed.",
-                remedies=(Remedy("Make the lock again, and see who changed it.", "provision lock PROFILE"),),
+                message("applying.hostile-lock.summary", what=what, value=f"{value!r}"),
+                remedies=(Remedy(message("applying.hostile-lock.way"), "provision lock PROFILE"),),
             )
         )
 

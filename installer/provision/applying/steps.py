@@ -12,6 +12,7 @@ from provision.applying.archives import hostile
 from provision.applying.conda import CreatePrefix, FetchConda, InstallConda, check_owners
 from provision.applying.placing import PlaceLibraries
 from provision.applying.scripts import redirect
+from provision.messages import message
 from provision.model.finding import ApplyError, Evidence, Finding, Remedy
 from provision.model.inventory import Inventory
 from provision.model.lock import Artifact, Lock
@@ -185,10 +186,10 @@ def _altered(places: Sequence[str]) -> Finding:
     return Finding(
         "cache-altered",
         "error",
-        f"{len(places)} installed files are not what their wheels hold: the engine's cache had been altered.",
+        message("applying.cache-altered.summary", places=len(places)),
         detail="\n".join(places[:8]),
         evidence=(Evidence("size and CRC-32 of each file against the wheel, whose SHA-256 is the lock's"),),
-        remedies=(Remedy("The altered copies were thrown away; apply again.", "provision apply PROFILE"),),
+        remedies=(Remedy(message("applying.cache-altered.way"), "provision apply PROFILE"),),
     )
 
 
@@ -210,7 +211,7 @@ def _not_installed(missing: Sequence[str], unwanted: Sequence[str]) -> Finding:
     parts = [f"missing after the install: {', '.join(missing)}"] if missing else []
     parts += [f"there although it must be absent: {', '.join(unwanted)}"] if unwanted else []
     return Finding(
-        "install-incomplete", "error", f"The new generation is not what the lock says; {'; '.join(parts)}."
+        "install-incomplete", "error", message("applying.install-incomplete.summary", parts="; ".join(parts))
     )
 
 

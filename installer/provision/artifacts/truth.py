@@ -7,6 +7,7 @@ from collections.abc import Iterable
 
 from provision.artifacts.covers import thorough, usual_architectures
 from provision.artifacts.gpucode import numbers
+from provision.messages import message
 from provision.model.artifact import ArtifactFacts
 from provision.model.finding import Evidence, Finding, Remedy
 
@@ -20,10 +21,15 @@ def tag_findings(facts: ArtifactFacts) -> tuple[Finding, ...]:
     finding = Finding(
         code="manylinux-untrue",
         severity="warning",
-        summary=f"{facts.file} needs glibc {facts.glibc}, its tag promises {facts.tag_glibc}",
-        detail="Installers go by the tag. The floor that counts is the one its libraries ask for.",
+        summary=message(
+            "artifacts.manylinux-untrue.summary",
+            file=facts.file,
+            glibc=facts.glibc,
+            tag_glibc=facts.tag_glibc,
+        ),
+        detail=message("artifacts.manylinux-untrue.detail"),
         evidence=tuple(Evidence(f"{facts.file}: {lib.path}", f"GLIBC_{facts.glibc}") for lib in asking),
-        remedies=(Remedy(f"Use it only where glibc is {facts.glibc} or newer (ldd --version says which)"),),
+        remedies=(Remedy(message("artifacts.manylinux-untrue.way", glibc=facts.glibc)),),
     )
     return (finding,)
 
@@ -69,12 +75,15 @@ def _disagreement(facts: ArtifactFacts, row: str, what: str, have: str, said: st
     return Finding(
         code="knowledge-disagrees",
         severity="warning",
-        summary=f"{what}: {facts.file} says {have}, knowledge row {row} says {said}",
-        detail="The artifact counts. The row should be mended.",
+        summary=message(
+            "artifacts.knowledge-disagrees.summary", what=what, file=facts.file, have=have, row=row, said=said
+        ),
+        detail=message("artifacts.knowledge-disagrees.detail"),
         evidence=(Evidence(facts.file, f"{what} {have}"), Evidence(row, f"{what} {said}")),
         remedies=(
             Remedy(
-                "Draft the row anew and compare", f"provision knowledge learn {facts.name}=={facts.version}"
+                message("artifacts.knowledge-disagrees.way"),
+                f"provision knowledge learn {facts.name}=={facts.version}",
             ),
         ),
     )

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from provision.cli.language import language
 from provision.pipeline.session import Quiet, Session
 
 if TYPE_CHECKING:
@@ -26,20 +27,10 @@ def json_option(function: F) -> F:
 
 
 def lang_option(function: F) -> F:
-    """`--lang`, else PROVISION_LANG, else the locale."""
+    """`--lang` is taken by the funnel, which sets the language of the process; here it is only named for help."""
     return click.option(
-        "--lang", type=click.Choice(["en", "zh"]), default=default_lang, help="The language of the answer."
+        "--lang", type=click.Choice(["en", "zh"]), default=language, help="The language of the answer."
     )(function)
-
-
-def default_lang() -> str:
-    """`zh` where PROVISION_LANG or the locale is Chinese; codes and JSON keys are the same in both."""
-    import os
-
-    for name in ("PROVISION_LANG", "LC_ALL", "LC_MESSAGES", "LANG"):
-        if value := os.environ.get(name, ""):
-            return "zh" if value.lower().startswith("zh") else "en"
-    return "en"
 
 
 def quiet_option(function: F) -> F:

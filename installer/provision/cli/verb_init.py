@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, get_args
 import click
 
 from provision.cli.common import json_option, quiet_option
+from provision.messages import message
 from provision.model.finding import BlockedError, Finding, Remedy, UsageError
 from provision.model.profile import Target, Vendor
 
@@ -77,8 +78,8 @@ def command(output: str | None, yes: bool, as_json: bool, quiet: bool, **chosen:
 
 def _nothing_asked() -> Finding:
     return Finding(
-        "usage", "error", "Name at least one framework (or package).",
-        remedies=(Remedy("For example:", "provision init --framework torch"),),
+        "usage", "error", message("cli.usage.summary"),
+        remedies=(Remedy(message("cli.usage.way-2"), "provision init --framework torch"),),
     )  # fmt: skip
 
 
@@ -90,10 +91,15 @@ def _write(begun: Begun, session: Session, output: str | None, yes: bool) -> Pat
     if path.exists() and not yes and not session.confirm(f"{shown(path)} is there. Write over it?"):
         raise BlockedError(
             Finding(
-                "file-exists", "error", f"{shown(path)} is there, and nothing was written.",
-                remedies=(Remedy("Write over it.", "provision init ... --yes"), Remedy("Choose another name or --output.")),
+                "file-exists",
+                "error",
+                message("cli.file-exists.summary", path=shown(path)),
+                remedies=(
+                    Remedy(message("cli.file-exists.way"), "provision init ... --yes"),
+                    Remedy(message("cli.file-exists.way-2")),
+                ),
             )
-        )  # fmt: skip
+        )
     write_text(path, begun.text)
     return path
 

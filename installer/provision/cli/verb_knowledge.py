@@ -12,6 +12,7 @@ import click
 
 from provision.cli.common import json_option
 from provision.cli.knowledge_learn import learn
+from provision.messages import message
 from provision.model.finding import Finding, Remedy, UsageError
 
 if TYPE_CHECKING:
@@ -124,9 +125,12 @@ command.add_command(learn)
 
 def _unknown(code: str, summary: str, word: str, known: Iterable[str]) -> Finding:
     near = difflib.get_close_matches(word, list(known), 3, 0.5)
-    ways = tuple(Remedy(f"Did you mean {name}?") for name in near)
+    ways = tuple(Remedy(message("cli.unknown.way", name=name)) for name in near)
     return Finding(
-        code, "error", summary, remedies=ways or (Remedy("List them.", "provision knowledge list"),)
+        code,
+        "error",
+        summary,
+        remedies=ways or (Remedy(message("cli.unknown.way-2"), "provision knowledge list"),),
     )
 
 

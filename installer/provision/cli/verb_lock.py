@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from provision.cli.common import complete_profiles, json_option, quiet_option
+from provision.messages import message
 from provision.model.finding import Finding, LockError, Remedy, UnsatisfiableError, UsageError
 
 if TYPE_CHECKING:
@@ -104,18 +105,16 @@ def _references(profiles: tuple[str, ...], every: bool, session: Session) -> lis
     if every:
         return [str(Path("profiles") / p.name) for p in sorted((session.folder / "profiles").glob("*.yaml"))]
     if not profiles:
-        raise UsageError(
-            Finding("usage", "error", "Name a profile, or --all for every profile in profiles/.")
-        )
+        raise UsageError(Finding("usage", "error", message("cli.usage.summary-2")))
     return list(profiles)
 
 
 def _nothing(chosen: dict[str, Any]) -> Finding:
     asked = " and ".join(filter(None, (", ".join(chosen["targets"]), ", ".join(chosen["pythons"]))))
     return Finding(
-        "nothing-to-lock", "error", f"There is nothing to lock for {asked or 'these profiles'}.",
-        detail="The profile admits no such Python, or its frameworks have no wheels for it.",
-        remedies=(Remedy("See why.", "provision why PROFILE python"),),
+        "nothing-to-lock", "error", message("cli.nothing-to-lock.summary", what=asked or 'these profiles'),
+        detail=message("cli.nothing-to-lock.detail"),
+        remedies=(Remedy(message("cli.nothing-to-lock.way"), "provision why PROFILE python"),),
     )  # fmt: skip
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from provision.cli.common import json_option
+from provision.messages import message
 from provision.model.finding import Finding, Remedy, UsageError
 
 
@@ -42,7 +43,7 @@ def command(subject: str | None, output: Path, log: Path | None, as_json: bool) 
         raise UsageError(
             Finding(
                 "unwritable", "error", f"{output}: {error.strerror or error}.",
-                remedies=(Remedy("Name another file.", "provision report --output FILE"),),
+                remedies=(Remedy(message("cli.unwritable.way"), "provision report --output FILE"),),
             )
         ) from None  # fmt: skip
     if as_json:

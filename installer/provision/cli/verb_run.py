@@ -10,6 +10,7 @@ import sys
 import click
 
 from provision.cli.common import environment_option, json_option
+from provision.messages import message
 from provision.model.finding import Finding, Remedy, UsageError
 
 
@@ -39,7 +40,9 @@ def command(words: tuple[str, ...], environment: str | None, as_json: bool) -> i
     if program is None:
         raise UsageError(
             Finding(
-                "no-such-command", "error", f"{arguments[0]} is neither in {state.environment} nor on PATH."
+                "no-such-command",
+                "error",
+                message("cli.no-such-command.summary", arguments=arguments[0], environment=state.environment),
             )
         )
     if as_json:
@@ -64,8 +67,8 @@ def _split(words: tuple[str, ...]) -> tuple[str | None, list[str]]:
     if not arguments:
         raise UsageError(
             Finding(
-                "usage", "error", "Say what to run after `--`.",
-                remedies=(Remedy("For example:", "provision run -- python train.py"),),
+                "usage", "error", message("cli.usage.summary-3"),
+                remedies=(Remedy(message("cli.usage.way-2"), "provision run -- python train.py"),),
             )
         )  # fmt: skip
     before = words[: len(words) - len(arguments)]

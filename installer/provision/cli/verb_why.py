@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from provision.cli.common import json_option, machine_option, profile_argument, variant_option
+from provision.messages import message
 from provision.model.finding import Finding, UsageError
 
 if TYPE_CHECKING:
@@ -76,7 +77,7 @@ def _no_axis(axis: str, found: Why) -> Finding:
     return Finding(
         "no-such-axis",
         "error",
-        f"{axis} is neither an axis of the stack ({', '.join(axes)}) nor a package of it.{more}",
+        message("cli.no-such-axis.summary", axis=axis, axes=", ".join(axes), more=more),
     )
 
 

@@ -9,6 +9,7 @@ from typing import Any
 
 from provision.documents.reading import BadValueError
 from provision.loading.values import channel, match_spec, requirement, slug, variable_name
+from provision.messages import message
 from provision.model.finding import Evidence, Finding, ProfileError, Remedy
 from provision.model.profile import Environment, Framework, Hardware, Profile
 
@@ -161,7 +162,7 @@ def _variables(
 
 def _left(origin: str, line: str, why: str) -> Finding:
     return Finding(
-        "not-taken-over", "warning", f"{origin}: '{line}' was not taken over: {why}.",
+        "not-taken-over", "warning", message("loading.not-taken-over.summary", origin=origin, line=line, why=why),
         evidence=(Evidence(origin, line),),
-        remedies=(Remedy("Say it in the profile: packages, environment: {wheels: [...]}, or indexes."),),
+        remedies=(Remedy(message("loading.not-taken-over.way")),),
     )  # fmt: skip

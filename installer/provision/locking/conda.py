@@ -13,6 +13,7 @@ from provision.locking.conda_failures import solve_findings
 from provision.locking.failures import LookAlikes
 from provision.locking.pypi import close_wheels
 from provision.locking.tags import GLIBC_CEILING
+from provision.messages import message
 from provision.model.finding import Finding, Remedy, UnsatisfiableError
 from provision.model.lock import Artifact, CondaArtifact, Digests, Lock
 from provision.model.profile import Profile
@@ -113,8 +114,8 @@ def adopt(
 
 def _double(name: str) -> Finding:
     return Finding(
-        "two-owners", "error", f"{name} comes from conda and as a wheel: one would write over the other.",
-        remedies=(Remedy("Take it from one side only, and pin again."),),
+        "two-owners", "error", message("locking.two-owners.summary", name=name),
+        remedies=(Remedy(message("locking.two-owners.way")),),
     )  # fmt: skip
 
 
@@ -178,11 +179,11 @@ def no_hash(bare: Sequence[CondaArtifact]) -> Finding:
     named = ", ".join(f"{a.name} {a.version} {a.build} ({a.channel}/{a.subdir})" for a in bare[:8])
     return Finding(
         "no-hash", "error",
-        f"No hash is known of {named}, and a lock with such a file is not written.",
-        detail="The build exists; no channel record with its SHA-256 or MD5 was found.",
+        message("locking.no-hash.summary", named=named),
+        detail=message("locking.no-hash.detail"),
         remedies=(
-            Remedy("Lock where the channel itself can be reached: its own records have both hashes."),
-            Remedy("Or leave this target out of the profile."),
+            Remedy(message("locking.no-hash.way")),
+            Remedy(message("locking.no-hash.way-2")),
         ),
     )  # fmt: skip
 

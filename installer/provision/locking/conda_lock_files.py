@@ -9,6 +9,7 @@ from urllib.parse import unquote, urlsplit
 
 from packaging.utils import canonicalize_name
 
+from provision.messages import message
 from provision.model.finding import Finding, UsageError
 from provision.model.lock import PYPI, Artifact, CondaArtifact
 
@@ -97,4 +98,6 @@ def _wheels(rows: list[dict[str, Any]], origin: str) -> Iterator[Artifact]:
 
 
 def _bad(origin: str, why: str) -> Finding:
-    return Finding("bad-conda-lock", "error", f"{origin} cannot be taken over: {why}.")
+    return Finding(
+        "bad-conda-lock", "error", message("locking.bad-conda-lock.summary", origin=origin, why=why)
+    )

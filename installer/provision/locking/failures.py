@@ -10,6 +10,7 @@ from packaging.utils import canonicalize_name, parse_wheel_filename
 from packaging.version import InvalidVersion, Version
 
 from provision.locking.tags import platforms
+from provision.messages import message
 from provision.model.finding import Evidence, Finding, Remedy
 from provision.ports import Catalog, CatalogFailure, ClosureRequest, Release
 
@@ -78,15 +79,20 @@ def _unreachable(failure: CatalogFailure, request: ClosureRequest) -> Finding:
     return Finding(
         "index-unreachable",
         "error",
-        f"{name} cannot be reached, so nothing can be locked.",
-        detail=f"It must serve {', '.join(i for x in request.indexes if x.name == index for i in x.packages)}."
-        if index
-        else "",
+        message("locking.index-unreachable.summary", name=name),
+        detail=(
+            message(
+                "locking.index-unreachable.detail-if",
+                what=", ".join(i for x in request.indexes if x.name == index for i in x.packages),
+            )
+            if index
+            else ""
+        ),
         evidence=_resolver_says(_one_line(failure.text)),
         remedies=(
-            Remedy("Check the network and the proxy (HTTPS_PROXY), then try again."),
+            Remedy(message("locking.index-unreachable.way")),
             Remedy(
-                "Map the index to a mirror or a folder of wheels on this machine.",
+                message("locking.index-unreachable.way-2"),
                 f"export PROVISION_INDEX_{(index or 'pypi').upper().replace('-', '_')}=URL-or-folder",
             ),
         ),
@@ -103,9 +109,9 @@ def _no_such_package(name: str, names: LookAlikes, text: str) -> Finding:
     return Finding(
         "no-such-package",
         "error",
-        f"There is no package named {name} on the index" + (f": {what}." if what else "."),
+        message("locking.no-such-package.summary-1", name=name) + (f": {what}." if what else "."),
         evidence=_resolver_says(text),
-        remedies=tuple(Remedy(f"Use {way}.") for way in instead or near),
+        remedies=tuple(Remedy(message("locking.no-such-package.way-2", way=way)) for way in instead or near),
     )
 
 
@@ -130,10 +136,11 @@ def _no_such_version(match: re.Match[str], request: ClosureRequest, catalog: Cat
     return Finding(
         "no-such-version",
         "error",
-        f"{name}{spec} does not exist" + (f"; the nearest that does is {near}." if near else "."),
+        message("locking.no-such-version.summary-1", name=name, spec=spec)
+        + (message("locking.no-such-version.summary-2-if", near=near) if near else "."),
         detail=_exist(name, versions),
         evidence=_resolver_says(text),
-        remedies=(Remedy(f"Ask for {name}=={near}."),) if near else (),
+        remedies=(Remedy(message("locking.no-such-version.way", name=name, near=near)),) if near else (),
     )
 
 
@@ -168,11 +175,14 @@ def _no_tag(match: re.Match[str], request: ClosureRequest, catalog: Catalog, tex
     elsewhere = sorted(set(_pythons(version, releases, None)), key=Version)
     summary = f"{name} {version} has no wheel for Python {request.python} on {request.target}"
     if pythons:
-        ways = Remedy(f'Use Python {" or ".join(pythons)} (python: "{pythons[-1]}" in the profile).')
+        ways = Remedy(message("locking.no-tag.way", pythons=" or ".join(pythons), pythons2=pythons[-1]))
         return Finding(
-            "no-wheel-for-python", "error", f"{summary}; there it exists for Python {', '.join(pythons)}.",
-            evidence=_resolver_says(text), remedies=(ways,),
-        )  # fmt: skip
+            "no-wheel-for-python",
+            "error",
+            message("locking.no-wheel-for-python.summary", summary=summary, pythons=", ".join(pythons)),
+            evidence=_resolver_says(text),
+            remedies=(ways,),
+        )
     detail = f"It has wheels for Python {', '.join(elsewhere)} on other platforms." if elsewhere else ""
     return Finding(
         "no-wheel-for-platform", "error", f"{summary}.", detail=detail, evidence=_resolver_says(text)
@@ -196,7 +206,7 @@ def _conflict(text: str) -> Finding:
     return Finding(
         "conflict",
         "error",
-        "The packages cannot stand together" + (f": {'; '.join(pairs[:4])}." if pairs else "."),
+        message("locking.conflict.summary-1") + (f": {'; '.join(pairs[:4])}." if pairs else "."),
         evidence=_resolver_says(text),
-        remedies=(Remedy("Loosen one of the pins named above, or use two environments (two profiles)."),),
+        remedies=(Remedy(message("locking.conflict.way")),),
     )

@@ -9,6 +9,7 @@ from packaging.utils import canonicalize_name
 
 from provision.locking.failures import LookAlikes, closure_findings
 from provision.locking.tags import glibc_floor, rank
+from provision.messages import message
 from provision.model.finding import Evidence, Finding, Remedy, UnsatisfiableError
 from provision.model.lock import PYPI, VENDOR, Artifact, Digests, Lock
 from provision.model.profile import Index, Profile
@@ -121,8 +122,8 @@ def _no_wheel(sources: Sequence[Artifact], stack: Stack) -> Finding:
     return Finding(
         "no-wheel",
         "error",
-        f"{named}: only the source is on the index, and nothing is built on top of a conda environment.",
-        remedies=(Remedy("Take it from a channel: name it under packages."),),
+        message("locking.no-wheel.summary", named=named),
+        remedies=(Remedy(message("locking.no-wheel.way")),),
     )
 
 
@@ -165,12 +166,14 @@ def _no_hash(package: ClosedPackage, chosen: ListedFile) -> Finding:
     return Finding(
         "no-hash",
         "error",
-        f"No SHA-256 of {chosen.name} is known, and a lock without a hash is not written.",
-        detail=f"The index {package.index!r} lists it as {package.name} {package.version}.",
+        message("locking.no-hash.summary-2", name=chosen.name),
+        detail=message(
+            "locking.no-hash.detail-2", index=f"{package.index!r}", name=package.name, version=package.version
+        ),
         evidence=(Evidence(chosen.url or package.index, "no hash stated"),),
         remedies=(
-            Remedy("Map the index to a mirror that states hashes, or to a folder that holds the file."),
-            Remedy("Record the index where it can be reached.", "provision lock --record DIR PROFILE"),
+            Remedy(message("locking.no-hash.way-3")),
+            Remedy(message("locking.no-hash.way-4"), "provision lock --record DIR PROFILE"),
         ),
     )
 
@@ -179,7 +182,14 @@ def _no_file(package: ClosedPackage, stack: Stack) -> Finding:
     return Finding(
         "no-wheel",
         "error",
-        f"{package.name} {package.version} has no file for Python {stack.python} on {stack.target} in {package.index!r}.",
+        message(
+            "locking.no-wheel.summary-2",
+            name=package.name,
+            version=package.version,
+            python=stack.python,
+            target=stack.target,
+            index=f"{package.index!r}",
+        ),
     )
 
 

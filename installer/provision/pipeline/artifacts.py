@@ -12,6 +12,7 @@ from pathlib import Path
 from provision.artifacts.inspect import cache_key, inspect_cached
 from provision.artifacts.library import EVERYTHING, GLANCE, Limits
 from provision.locking.tags import rank
+from provision.messages import message
 from provision.model.artifact import ArtifactFacts, artifact_error
 from provision.model.finding import Finding, LockError, Remedy
 from provision.model.lock import PYPI, Artifact, Lock
@@ -140,8 +141,10 @@ def listing(requirement: str, session: Session, indexes: tuple[Index, ...] = ())
 
 
 def _no_project(name: str) -> Finding:
-    ways = (Remedy("Check the name, the network and the index configuration."),)
-    return Finding("no-such-package", "error", f"The index has no {name}, or cannot be asked.", remedies=ways)
+    ways = (Remedy(message("pipeline.no-project.way")),)
+    return Finding(
+        "no-such-package", "error", message("pipeline.no-such-package.summary", name=name), remedies=ways
+    )
 
 
 def _no_version(requirement: str, versions: Iterable[str]) -> Finding:
@@ -150,8 +153,8 @@ def _no_version(requirement: str, versions: Iterable[str]) -> Finding:
     known = sorted(set(versions), key=Version)
     newest = f"Newest on the index: {', '.join(known[-5:])}." if known else ""
     return Finding(
-        "no-such-wheel", "error", f"The index has no wheel of {requirement}.", detail=newest,
-        remedies=(Remedy("Name a version that it has, or the index of the build with --index."),),
+        "no-such-wheel", "error", message("pipeline.no-such-wheel.summary", requirement=requirement), detail=newest,
+        remedies=(Remedy(message("pipeline.no-such-wheel.way")),),
     )  # fmt: skip
 
 
@@ -171,7 +174,9 @@ def named_index(text: str, requirement: str, session: Session) -> tuple[Index, .
         return ()
     url = text if "://" in text else session.knowledge.index_url(text)
     if url is None:
-        raise LockError(Finding("no-such-index", "error", f"No row knows an index named {text!r}."))
+        raise LockError(
+            Finding("no-such-index", "error", message("pipeline.no-such-index.summary", text=f"{text!r}"))
+        )
     name = text if "://" not in text else "named"
     return (Index(name=name, url=url, packages=(Requirement(requirement).name,)),)
 
@@ -222,15 +227,22 @@ def _not_found(requirement: str, python: str, target: str, failure: CatalogFailu
     return Finding(
         code,
         "error",
-        f"{requirement} for Python {python} on {target}: {what[:1].lower()}{what[1:]}.",
+        message(
+            "pipeline.not-found.summary",
+            requirement=requirement,
+            python=python,
+            target=target,
+            lower=what[:1].lower(),
+            what=what[1:],
+        ),
         detail=failure.text.strip(),
         remedies=(
             Remedy(
-                "Name another Python or target.",
+                message("pipeline.not-found.way"),
                 "provision inspect REQUIREMENT --python 3.12 --target linux-x86_64",
             ),
             Remedy(
-                "For a build of a named index, name that.",
+                message("pipeline.not-found.way-2"),
                 "provision inspect REQUIREMENT --index pytorch-cu126",
             ),
         ),

@@ -10,6 +10,7 @@ from typing import Any
 from provision.applying.engine import Effects, Outcome, apply
 from provision.documents import dump_json, dump_yaml
 from provision.inspecting import inspect
+from provision.messages import message
 from provision.model.finding import (
     BlockedError,
     CheckFailed,
@@ -181,7 +182,13 @@ def _unfit(candidate: Source, session: Session, options: Options) -> tuple[Findi
     if target not in targets_of(candidate.profile, session):
         return (
             Finding(
-                "wrong-target", "note", f"it is for {', '.join(candidate.profile.targets)}, not for {target}"
+                "wrong-target",
+                "note",
+                message(
+                    "pipeline.wrong-target.summary",
+                    targets=", ".join(candidate.profile.targets),
+                    target=target,
+                ),
             ),
         )
     try:
@@ -226,7 +233,9 @@ def _version_at(path: str, session: Session) -> str:
     found = next((p.version for p in session.machine.pythons if p.path == path), None)
     if found is None:
         raise UsageError(
-            Finding("no-such-interpreter", "error", f"{path} is not a Python that was found on this machine.")
+            Finding(
+                "no-such-interpreter", "error", message("pipeline.no-such-interpreter.summary", path=path)
+            )
         )
     return found
 
@@ -272,8 +281,8 @@ def _no_lock(source: Source, target: str, python: str, path: Path | None, becaus
     return Finding(
         "lock-stale" if path else "lock-missing",
         "error",
-        f"{what}; --locked forbids making one.",
-        remedies=(Remedy("Lock and commit the result.", f"provision lock {source.path}"),),
+        message("pipeline.no-lock.summary", what=what),
+        remedies=(Remedy(message("pipeline.no-lock.way"), f"provision lock {source.path}"),),
     )
 
 
@@ -395,8 +404,8 @@ def _ask(prepared: Prepared, session: Session) -> None:
     if not session.confirm(question):
         raise BlockedError(
             Finding(
-                "not-confirmed", "error", "Nothing was changed: the change was not confirmed.",
-                remedies=(Remedy("Say yes beforehand.", f"provision apply {prepared.source.path} --yes"),),
+                "not-confirmed", "error", message("pipeline.not-confirmed.summary"),
+                remedies=(Remedy(message("pipeline.not-confirmed.way"), f"provision apply {prepared.source.path} --yes"),),
             )
         )  # fmt: skip
 
@@ -544,8 +553,8 @@ def made_from(session: Session, state: EnvState) -> tuple[Lock, str]:
                 return made, digest
     raise LockError(
         Finding(
-            "lock-missing", "error", f"The lock that {state.environment} was made from is gone or has changed.",
-            remedies=(Remedy("Apply the profile again.", "provision apply PROFILE"),),
+            "lock-missing", "error", message("pipeline.lock-missing.summary", environment=state.environment),
+            remedies=(Remedy(message("pipeline.lock-missing.way"), "provision apply PROFILE"),),
         )
     )  # fmt: skip
 
@@ -574,7 +583,7 @@ def must_be_ours(state: EnvState) -> None:
             f"environment-{state.kind}",
             "error",
             text,
-            remedies=(Remedy("Make it.", "provision apply PROFILE"),),
+            remedies=(Remedy(message("pipeline.must-be-ours.way"), "provision apply PROFILE"),),
         )
     )
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from provision.applying.engine import Outcome, apply_in_place
 from provision.knowledge.rows import FamilyRow
+from provision.messages import message
 from provision.model.finding import Finding, Remedy, UsageError
 from provision.model.inventory import Inventory
 from provision.pipeline.places import holding
@@ -101,6 +102,6 @@ def carry_out_in_place(prepared: Prepared, session: Session, options: Options) -
 def _nothing_to_repair(environment: str) -> Finding:
     return Finding(
         "nothing-to-repair", "error",
-        f"{environment} is no environment that could be changed in place: provision builds generations there.",
-        remedies=(Remedy("Apply without --in-place.", "provision apply PROFILE"),),
+        message("pipeline.nothing-to-repair.summary", environment=environment),
+        remedies=(Remedy(message("pipeline.nothing-to-repair.way"), "provision apply PROFILE"),),
     )  # fmt: skip

@@ -15,6 +15,7 @@ from provision.loading import profile_digest
 from provision.loading.lines import index_line
 from provision.locking.diffing import named
 from provision.locking.pypi import lock as close_stack
+from provision.messages import message
 from provision.model.finding import Finding, LockError, ProvisionError, Remedy, UnsatisfiableError, UsageError
 from provision.model.lock import Digests, Lock
 from provision.model.profile import Profile
@@ -216,8 +217,8 @@ def make_lock(
 
 def _only_conda(taken: Path) -> Finding:
     return Finding(
-        "not-conda", "error", f"{taken} can be taken over by a conda environment only.",
-        remedies=(Remedy("In the profile: environment: {manager: conda}."),),
+        "not-conda", "error", message("pipeline.not-conda.summary", taken=taken),
+        remedies=(Remedy(message("pipeline.not-conda.way")),),
     )  # fmt: skip
 
 
@@ -335,8 +336,8 @@ def _missing(source: Source, target: str, python: str, session: Session) -> Find
     return Finding(
         "lock-missing",
         "error",
-        f"{source.profile.name} has no lock for {target} with Python {python}.",
-        remedies=(Remedy("Make it and commit it.", f"provision lock {source.path}"),),
+        message("pipeline.lock-missing.summary-3", name=source.profile.name, target=target, python=python),
+        remedies=(Remedy(message("pipeline.lock-missing.way-3"), f"provision lock {source.path}"),),
     )
 
 
@@ -344,8 +345,8 @@ def _outdated(source: Source, path: Path) -> Finding:
     return Finding(
         "lock-outdated",
         "warning",
-        f"{path}: facts that it rests on have changed since it was made; it still matches its profile.",
-        remedies=(Remedy("Lock again and read what changes.", f"provision lock {source.path}"),),
+        message("pipeline.lock-outdated.summary", path=path),
+        remedies=(Remedy(message("pipeline.lock-outdated.way"), f"provision lock {source.path}"),),
     )
 
 
@@ -354,5 +355,5 @@ def _stale(source: Source, path: Path, because: str) -> Finding:
         "lock-stale",
         "error",
         f"{path}: {because}.",
-        remedies=(Remedy("Lock again and commit the result.", f"provision lock {source.path}"),),
+        remedies=(Remedy(message("pipeline.lock-stale.way"), f"provision lock {source.path}"),),
     )

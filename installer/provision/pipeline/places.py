@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from provision.messages import message
 from provision.model.finding import BlockedError, Finding, Remedy, UsageError
 from provision.model.state import Layout
 
@@ -84,8 +85,8 @@ def _only_environment(session: Session) -> str:
     what = f"several environments: {', '.join(names)}" if names else "no environment that provision made"
     raise UsageError(
         Finding(
-            "which-environment", "error", f"This folder has {what}.",
-            remedies=(Remedy("Name a profile or the environment's path."),),
+            "which-environment", "error", message("pipeline.which-environment.summary", what=what),
+            remedies=(Remedy(message("pipeline.which-environment.way")),),
         )
     )  # fmt: skip
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from provision.documents import read_receipt
+from provision.messages import message
 from provision.model.finding import Finding, LockError, ProvisionError, Remedy, UsageError
 from provision.model.lock import Lock
 from provision.model.receipt import Receipt
@@ -71,6 +72,9 @@ def lock_of(
 def _unknown(wanted: str | None, names: list[str]) -> Finding:
     what = f"There is no receipt {wanted!r}" if wanted else "There is no receipt"
     return Finding(
-        "no-receipt", "error", f"{what} of this environment.", detail=f"There are: {', '.join(names) or 'none'}.",
-        remedies=(Remedy("Prove the environment.", "provision verify"),),
-    )  # fmt: skip
+        "no-receipt",
+        "error",
+        message("pipeline.no-receipt.summary", what=what),
+        detail=message("pipeline.no-receipt.detail", what=", ".join(names) or "none"),
+        remedies=(Remedy(message("pipeline.no-receipt.way"), "provision verify"),),
+    )

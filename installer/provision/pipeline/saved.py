@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from provision.messages import message
 from provision.model.finding import BlockedError, Evidence, Finding, LockError, Remedy
 from provision.pipeline.quick import file_digest
 
@@ -80,7 +81,7 @@ def _stale(path: Path, because: str) -> Finding:
     return Finding(
         "stale-plan",
         "error",
-        f"{path} cannot be applied as it is: {because}. Nothing was done.",
+        message("pipeline.stale-plan.summary", path=path, because=because),
         evidence=(Evidence(str(path), because),),
-        remedies=(Remedy("Make the plan again and read it.", f"provision plan PROFILE --out {path}"),),
+        remedies=(Remedy(message("pipeline.stale-plan.way"), f"provision plan PROFILE --out {path}"),),
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
+from provision.messages import message
 from provision.model.finding import Finding, Remedy
 from provision.model.gpucode import numbers
 from provision.model.lock import Lock
@@ -73,5 +74,8 @@ def _with_ways(one: Held, lock: Lock, machine: Machine, known: Known) -> Held:
     """An old driver has a second way out beside a newer one: a build that it can run."""
     if one.finding.code != "driver-too-old":
         return one
-    ways = tuple(Remedy(f"Or: {text[:1].lower()}{text[1:]}") for text in other_ways(lock, machine, known))
+    ways = tuple(
+        Remedy(message("planning.with-ways.way", lower=text[:1].lower(), text=text[1:]))
+        for text in other_ways(lock, machine, known)
+    )
     return replace(one, finding=replace(one.finding, remedies=(*one.finding.remedies, *ways)))

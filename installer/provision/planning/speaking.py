@@ -10,6 +10,7 @@ from provision.knowledge.asking import asks_machine, build_facts
 from provision.knowledge.builds import Build
 from provision.knowledge.rows import RuleRow
 from provision.knowledge.rules import applies
+from provision.messages import message
 from provision.model.finding import Evidence, Finding, Remedy
 from provision.model.lock import Lock
 from provision.model.machine import Device, Machine
@@ -126,8 +127,8 @@ def _alone(one: Spoken, known: Known) -> Finding:
         return Finding(
             "knowledge-disagrees",
             "warning",
-            f"Rule {rule.id} speaks against {one.build.requirement}; the artifact holds code for these cards.",
-            detail="The artifact counts. The rule should be mended.",
+            message("planning.knowledge-disagrees.summary", id=rule.id, requirement=one.build.requirement),
+            detail=message("planning.knowledge-disagrees.detail"),
             evidence=(Evidence(read[0].source, read[0].coverage.because), _evidence(rule)),
         )
     return Finding(

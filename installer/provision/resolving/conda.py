@@ -9,6 +9,7 @@ from packaging.specifiers import SpecifierSet
 
 from provision.knowledge import CondaSpecRow, Knowledge
 from provision.knowledge.versions import holds_any
+from provision.messages import message
 from provision.model.finding import Finding, Remedy, UnsatisfiableError
 from provision.model.profile import Profile
 from provision.model.stack import Choice, Need, Stack
@@ -105,17 +106,17 @@ def _needs(profile: Profile) -> Iterator[Need]:
 def _no_runtime(profile: Profile, runtime: str) -> Finding:
     return Finding(
         "conda-no-runtime", "error",
-        f"conda channels have no framework builds for {profile.hardware.vendor} ({runtime}).",
-        remedies=(Remedy("Take wheels: environment: {manager: venv}."),),
+        message("resolving.conda-no-runtime.summary", vendor=profile.hardware.vendor, runtime=runtime),
+        remedies=(Remedy(message("resolving.conda-no-runtime.way")),),
     )  # fmt: skip
 
 
 def _no_name(axis: str, version: str, runtime: str) -> Finding:
     return Finding(
         "conda-no-name", "error",
-        f"No row says what {axis} {version} is called as a conda package for {runtime}.",
+        message("resolving.conda-no-name.summary", axis=axis, version=version, runtime=runtime),
         remedies=(
-            Remedy("Name the conda package under packages."),
-            Remedy("Or add a row to knowledge/conda.yaml."),
+            Remedy(message("resolving.conda-no-name.way")),
+            Remedy(message("resolving.conda-no-name.way-2")),
         ),
     )  # fmt: skip

@@ -11,6 +11,7 @@ from packaging.utils import canonicalize_name
 
 from provision.knowledge import Build, BuildRow, Knowledge
 from provision.knowledge.versions import overlap, version_key
+from provision.messages import message
 from provision.model.finding import Evidence, Finding, Remedy, UnsatisfiableError
 from provision.model.profile import Framework, Profile
 from provision.model.stack import Choice, Patch, Rejected, Stack
@@ -222,8 +223,8 @@ def answer(profile: Profile, target: str, knowledge: Knowledge) -> Answer:
 
 def _no_python(profile: Profile) -> Finding:
     return Finding(
-        "no-python", "error", f"No environment can be made for Python {profile.python}.",
-        detail=f"CPython {PYTHONS[0]} to {PYTHONS[-1]} can be used.",
+        "no-python", "error", message("resolving.no-python.summary", python=profile.python),
+        detail=message("resolving.no-python.detail", pythons=PYTHONS[0], pythons2=PYTHONS[-1]),
     )  # fmt: skip
 
 
@@ -265,9 +266,13 @@ def _other(requirement: Requirement, text: str, stack: Stack, knowledge: Knowled
     leaders = ", ".join(c.value for c in frameworks)
     way = f"with {spans(b.requirement for b in builds)}" if builds else "no known build goes with it"
     return Finding(
-        "held", "error", f"{requirement} is out: the stack asks for {text}.", detail=f"It goes with {leaders}.",
-        evidence=tuple(Evidence(f"knowledge {c.rule}", c.source) for c in frameworks), remedies=(Remedy(way),),
-    )  # fmt: skip
+        "held",
+        "error",
+        message("resolving.held.summary", requirement=requirement, text=text),
+        detail=message("resolving.held.detail", leaders=leaders),
+        evidence=tuple(Evidence(f"knowledge {c.rule}", c.source) for c in frameworks),
+        remedies=(Remedy(way),),
+    )
 
 
 def _agrees(requirement: Requirement, text: str) -> bool:
@@ -278,9 +283,9 @@ def _agrees(requirement: Requirement, text: str) -> bool:
 
 def _held(requirement: Requirement, patch: Patch) -> Finding:
     return Finding(
-        "held", "error", f"{requirement} is out: the stack holds {patch.requirement}.",
+        "held", "error", message("resolving.held.summary-2", requirement=requirement, requirement2=patch.requirement),
         detail=patch.because, evidence=(Evidence(f"knowledge {patch.rule}", patch.source),),
-        remedies=(Remedy(f"{patch.requirement} with this stack"),),
+        remedies=(Remedy(message("resolving.held.way", requirement=patch.requirement)),),
     )  # fmt: skip
 
 
@@ -289,14 +294,20 @@ def _not_beside(requirement: Requirement, stack: Stack, knowledge: Knowledge) ->
     held = {canonicalize_name(Requirement(r).name) for r in stack.requirements}
     families = [f for f in knowledge.families_of(name) if held & set(f.members)]
     if not families:
-        return Finding("absent", "error", f"The profile says that {name} must not be there (absent).")
+        return Finding("absent", "error", message("resolving.absent.summary", name=name))
     family = families[0]
     other = sorted(held & set(family.members))[0]
     return Finding(
-        "family-conflict", "error", f"{name} and {other} both write the folder {family.folder}: keep one.",
-        detail=family.why, evidence=(Evidence(f"knowledge {family.id}", family.source),),
-        remedies=(Remedy(f"leave {name} out"), Remedy(f"a profile of its own with {name} instead of {other}")),
-    )  # fmt: skip
+        "family-conflict",
+        "error",
+        message("resolving.family-conflict.summary", name=name, other=other, folder=family.folder),
+        detail=family.why,
+        evidence=(Evidence(f"knowledge {family.id}", family.source),),
+        remedies=(
+            Remedy(message("resolving.family-conflict.way", name=name)),
+            Remedy(message("resolving.family-conflict.way-2", name=name, other=other)),
+        ),
+    )
 
 
 def spans(values: Iterable[str]) -> str:

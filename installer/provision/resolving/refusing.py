@@ -10,6 +10,7 @@ from packaging.version import Version
 from provision.knowledge import Build, Knowledge, RuleRow
 from provision.knowledge.rules import applies
 from provision.knowledge.versions import version_key
+from provision.messages import message
 from provision.model.finding import Evidence, Finding, Remedy
 from provision.model.profile import Profile
 from provision.model.stack import Rejected
@@ -41,7 +42,9 @@ def refusal(
     if clashes:
         return (_incoherent(ask, clashes[0]),)
     return (
-        Finding("no-stack", "error", f"Every stack for {ask.target} with Python {ask.python} was refused."),
+        Finding(
+            "no-stack", "error", message("resolving.no-stack.summary", target=ask.target, python=ask.python)
+        ),
     )
 
 
@@ -151,9 +154,15 @@ def _far(one: Pool, ask: Wanted, knowledge: Knowledge) -> Iterator[Remedy]:
     targets = sorted({b.target for b in builds if b.runtime.kind == ask.runtime})
     kinds = sorted({b.runtime.kind for b in builds if b.target == ask.target})
     if targets:
-        yield Remedy(f"For {ask.runtime} there are builds of {one.framework} on {', '.join(targets)}.")
+        yield Remedy(
+            message(
+                "resolving.far.way", runtime=ask.runtime, framework=one.framework, targets=", ".join(targets)
+            )
+        )
     if kinds:
-        yield Remedy(f"On {ask.target} there are builds of {one.framework} for {', '.join(kinds)}.")
+        yield Remedy(
+            message("resolving.far.way-2", target=ask.target, framework=one.framework, kinds=", ".join(kinds))
+        )
 
 
 def _near(one: Pool, ask: Wanted, profile: Profile, knowledge: Knowledge) -> Iterator[Remedy]:
@@ -164,7 +173,7 @@ def _near(one: Pool, ask: Wanted, profile: Profile, knowledge: Knowledge) -> Ite
     rejected = {id(build): r.rule for build, r in one.lost}
     builds = sorted({b.requirement for b in asked if rejected.get(id(b)) == "local"})
     if builds:
-        yield Remedy(f"Here it exists as {', '.join(builds)}.")
+        yield Remedy(message("resolving.near.way", builds=", ".join(builds)))
     other = sorted(
         {
             python
@@ -176,12 +185,12 @@ def _near(one: Pool, ask: Wanted, profile: Profile, knowledge: Knowledge) -> Ite
         key=Version,
     )
     if other:
-        yield Remedy(f'Use Python {", ".join(other)} (python: "{other[-1]}" in the profile).')
+        yield Remedy(message("resolving.near.way-2", other=", ".join(other), other2=other[-1]))
     here = [
         b for b in fitting if rejected.get(id(b)) == "version" and _fits_otherwise(b, ask, profile, knowledge)
     ]
     if here:
-        yield Remedy(f"{_best(here).requirement} is the newest that fits this target and Python.")
+        yield Remedy(message("resolving.near.way-3", requirement=_best(here).requirement))
 
 
 def _fits_otherwise(build: Build, ask: Wanted, profile: Profile, knowledge: Knowledge) -> bool:
@@ -198,13 +207,19 @@ def _best(builds: Sequence[Build]) -> Build:
 def _incoherent(ask: Wanted, rejected: Rejected) -> Finding:
     names = " and ".join(ask.frameworks)
     ways = [Remedy(way) for way in rejected.instead] or [
-        Remedy("Make two profiles with one framework each: two environments."),
-        Remedy("Take TensorFlow's CPU build (tensorflow-cpu) beside the GPU build of torch."),
+        Remedy(message("resolving.incoherent.way")),
+        Remedy(message("resolving.incoherent.way-2")),
     ]
     return Finding(
         rejected.code or "no-coherent-stack",
         "error",
-        f"{names} cannot share one environment on {ask.target} with Python {ask.python}: {rejected.because}.",
+        message(
+            "resolving.incoherent.summary",
+            names=names,
+            target=ask.target,
+            python=ask.python,
+            because=rejected.because,
+        ),
         detail=rejected.value,
         evidence=(Evidence(rejected.source or "knowledge", f"rule {rejected.rule}"),),
         remedies=tuple(ways),

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePosixPath
 from typing import Any
 
+from provision.messages import message
 from provision.model.finding import Evidence, Finding, Remedy, UsageError
 from provision.ports import Reader
 from provision.world.indexes import variable_name
@@ -168,8 +169,8 @@ def _expanded(text: str, environ: Mapping[str, str]) -> str:
 
 def _unreadable(path: str, why: str) -> Finding:
     return Finding(
-        "unreadable-condarc", "error", f"{path} cannot be read as conda's configuration.",
-        evidence=(Evidence(path, why),), remedies=(Remedy("Mend the file, or name another with CONDARC."),),
+        "unreadable-condarc", "error", message("world.unreadable-condarc.summary", path=path),
+        evidence=(Evidence(path, why),), remedies=(Remedy(message("world.unreadable-condarc.way")),),
     )  # fmt: skip
 
 

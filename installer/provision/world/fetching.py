@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 from urllib.parse import urlsplit
 
+from provision.messages import message
 from provision.model.finding import (
     ApplyError,
     BlockedError,
@@ -269,10 +270,15 @@ class _Download:
         finding = Finding(
             last.finding.code,
             "error",
-            f"{self._wanted.filename} did not come: {last.finding.summary}{kept}",
+            message(
+                "world.given-up.summary",
+                filename=self._wanted.filename,
+                summary=last.finding.summary,
+                kept=kept,
+            ),
             last.finding.detail,
             last.finding.evidence,
-            (Remedy("run the same command again: it goes on where this one stopped"), *last.finding.remedies),
+            (Remedy(message("world.given-up.way")), *last.finding.remedies),
         )
         return Trouble(finding, kind=last.kind, everywhere=True)
 
@@ -447,14 +453,12 @@ def _mismatch(wanted: Wanted, url: str, part: _Part) -> Finding:
     return Finding(
         "hash-mismatch",
         "error",
-        f"{wanted.filename} from {place} is not the file that the lock names",
-        f"{kind} expected {wanted.digest} ({stated}), got {got}. What came was thrown away.",
+        message("world.hash-mismatch.summary", filename=wanted.filename, place=place),
+        message("world.hash-mismatch.detail", kind=kind, digest=wanted.digest, stated=stated, got=got),
         (Evidence(redact(url), f"expected {wanted.digest}, got {got}"),),
         (
-            Remedy("take it from another place: name a mirror, or a folder that holds the right file"),
-            Remedy(
-                "ask the publisher whether the file was replaced; do not change the hash unless they say so"
-            ),
+            Remedy(message("world.hash-mismatch.way")),
+            Remedy(message("world.hash-mismatch.way-2")),
         ),
     )
 
@@ -477,15 +481,17 @@ def _absent(wanted: Wanted, source: Path) -> Finding:
 
 
 def _nowhere(wanted: Wanted) -> Finding:
-    remedy = Remedy(f"name a place for the index {wanted.index} on this machine")
-    return Finding("not-found", "error", f"no place is known for {wanted.filename}", remedies=(remedy,))
+    remedy = Remedy(message("world.nowhere.way", index=wanted.index))
+    return Finding(
+        "not-found", "error", message("world.not-found.summary", filename=wanted.filename), remedies=(remedy,)
+    )
 
 
 def _offline(wanted: Wanted) -> Finding:
     return Finding(
         "offline-missing",
         "error",
-        f"{wanted.filename} is not in the cache, and nothing may be fetched offline",
-        f"{megabytes(wanted.size)}, index {wanted.index}",
-        remedies=(Remedy("run once without --offline, or copy the cache from a machine that has the file"),),
+        message("world.offline-missing.summary", filename=wanted.filename),
+        message("world.offline-missing.detail", megabytes=megabytes(wanted.size), index=wanted.index),
+        remedies=(Remedy(message("world.offline-missing.way")),),
     )

@@ -20,6 +20,7 @@ from types import ModuleType
 from typing import Any, Protocol
 from urllib.parse import quote, urlsplit, urlunsplit
 
+from provision.messages import message
 from provision.model.finding import Evidence, Finding, Remedy, UsageError
 from provision.model.lock import PYPI
 
@@ -375,10 +376,10 @@ def _unreadable(path: str, tool: str, why: str) -> UsageError:
     finding = Finding(
         "bad-configuration",
         "error",
-        f"the configuration of {tool} cannot be read: {path}",
+        message("world.bad-configuration.summary", tool=tool, path=path),
         detail=why,
         evidence=(Evidence(path, why),),
-        remedies=(Remedy(f"mend the file or move it away; {tool} itself stops at it too"),),
+        remedies=(Remedy(message("world.bad-configuration.way", tool=tool)),),
     )
     return UsageError(finding)
 
@@ -450,9 +451,9 @@ def _bad_value(text: str, wanted: str, origin: str) -> UsageError:
         Finding(
             "bad-configuration",
             "error",
-            f"{origin} says {text!r} where {wanted} is meant",
+            message("world.bad-configuration.summary-2", origin=origin, text=f"{text!r}", wanted=wanted),
             evidence=(Evidence(origin, text),),
-            remedies=(Remedy(f"give it {wanted}"),),
+            remedies=(Remedy(message("world.bad-configuration.way-2", wanted=wanted)),),
         )
     )
 

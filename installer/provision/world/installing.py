@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
+from provision.messages import message
 from provision.model.finding import ApplyError, Evidence, Finding, Remedy
 from provision.model.lock import PYPI
 from provision.ports import Contents, LocalFile
@@ -285,7 +286,7 @@ def _checked(
             f"{summary}.",
             detail=_last_lines(text),
             evidence=(Evidence("uv", f"exit code {done.code}"),),
-            remedies=(Remedy("Nothing was switched: the environment is what it was."),),
+            remedies=(Remedy(message("world.checked.way")),),
         )
     )
 

@@ -16,6 +16,7 @@ from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
 
+from provision.messages import message
 from provision.model.finding import ApplyError, BlockedError, Evidence, Finding, Remedy
 
 #: Seconds that children of a dead owner get to end by themselves (uv needs a moment), before they are ended.
@@ -177,10 +178,8 @@ def _held(owner: Path, now: str) -> Finding:
     return Finding(
         "environment-in-use",
         "error",
-        f"Another run is changing this environment: {by}.",
-        remedies=(
-            Remedy("Wait for it to end, then try again. A run that died frees the environment by itself."),
-        ),
+        message("world.environment-in-use.summary", by=by),
+        remedies=(Remedy(message("world.environment-in-use.way")),),
     )
 
 
@@ -200,11 +199,11 @@ def _unusable(path: str, error: OSError) -> Finding:
     return Finding(
         "cannot-lock",
         "error",
-        f"The environment cannot be locked against other writers: {said}.",
+        message("world.cannot-lock.summary", said=said),
         evidence=(Evidence(path, said),),
         remedies=(
             Remedy(
-                "Let your user write to that folder, or choose another place.",
+                message("world.cannot-lock.way"),
                 "provision apply PROFILE --environment PATH",
             ),
         ),

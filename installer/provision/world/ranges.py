@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import unquote, urlsplit
 from urllib.request import url2pathname
 
+from provision.messages import message
 from provision.model.artifact import ArtifactError
 from provision.model.finding import Evidence, Finding, Remedy
 
@@ -219,28 +220,37 @@ def _without_secrets(text: str) -> str:
 
 
 def _unreadable(path: str, words: str) -> Finding:
-    return Finding("artifact-unreadable", "error", f"{path} cannot be read", words)
+    return Finding(
+        "artifact-unreadable", "error", message("world.artifact-unreadable.summary", path=path), words
+    )
 
 
 def _unreachable(url: str, words: str, status: int = 0) -> Finding:
     remedies = {
-        401: Remedy("Give the credentials of that host in ~/.netrc"),
-        403: Remedy("Give the credentials of that host in ~/.netrc, or ask who runs it for access"),
-        404: Remedy("The file is gone there: lock again"),
+        401: Remedy(message("world.unreachable.way")),
+        403: Remedy(message("world.unreachable.way-2")),
+        404: Remedy(message("world.unreachable.way-3")),
     }
-    other = Remedy("Check the network and HTTPS_PROXY, or fetch the file and inspect it from disk")
+    other = Remedy(message("world.unreachable.way-4"))
     remedy, evidence = remedies.get(status, other), Evidence(url, words)
-    return Finding("artifact-unreachable", "error", f"{url} cannot be read", words, (evidence,), (remedy,))
+    return Finding(
+        "artifact-unreachable",
+        "error",
+        message("world.artifact-unreachable.summary", url=url),
+        words,
+        (evidence,),
+        (remedy,),
+    )
 
 
 def _no_ranges(url: str) -> Finding:
     return Finding(
         "artifact-no-ranges",
         "error",
-        f"The server of {url} does not send parts of a file",
-        "Reading a wheel's facts without fetching all of it needs range requests (RFC 9110, 14).",
+        message("world.artifact-no-ranges.summary", url=url),
+        message("world.artifact-no-ranges.detail"),
         (Evidence(url, "the answer to a range request was not 206 with Content-Range"),),
-        (Remedy("Fetch the file and inspect it from disk: provision inspect FILE"),),
+        (Remedy(message("world.artifact-no-ranges.way")),),
     )
 
 
@@ -248,7 +258,7 @@ def _changed(url: str) -> Finding:
     return Finding(
         "artifact-changed",
         "error",
-        f"{url} changed while it was being read",
-        "Its size or its ETag differs from those of the first answer.",
-        remedies=(Remedy("Try again; if it happens again, the mirror is not in order"),),
+        message("world.artifact-changed.summary", url=url),
+        message("world.artifact-changed.detail"),
+        remedies=(Remedy(message("world.artifact-changed.way")),),
     )

@@ -15,6 +15,7 @@ from urllib.parse import unquote, urlsplit
 
 from packaging.utils import canonicalize_name
 
+from provision.messages import message
 from provision.model.finding import Evidence, Finding, ProvisionError, Remedy
 from provision.model.lock import PYPI, VENDOR
 from provision.model.profile import Index
@@ -269,11 +270,11 @@ class _Shelf:
         return Finding(
             "offline-missing",
             "error",
-            f"The recorded catalogue has no page of {project} on the index {index!r}, and nothing may be asked offline.",
+            message("world.offline-missing.summary-2", project=project, index=f"{index!r}"),
             evidence=(Evidence(where, f"no {index}/{project}.json"),),
             remedies=(
-                Remedy("Record it where the index can be reached.", "provision lock --record DIR PROFILE"),
-                Remedy("Run without --offline."),
+                Remedy(message("world.offline-missing.way-2"), "provision lock --record DIR PROFILE"),
+                Remedy(message("world.offline-missing.way-3")),
             ),
         )
 

@@ -16,6 +16,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from provision.messages import message
 from provision.model.finding import Evidence, Finding, LockError, Remedy
 from provision.model.lock import PYPI
 from provision.world.web import Trouble
@@ -143,7 +144,7 @@ def _trouble(error: OSError, path: Path) -> Trouble:
     if error.errno in (errno.ENOSPC, getattr(errno, "EDQUOT", errno.ENOSPC)):
         return Trouble(disk_full(where, None, free_space(where)), everywhere=True)
     if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
-        remedy = Remedy("let your user own the folder, or choose another", "export PROVISION_CACHE=/path")
+        remedy = Remedy(message("world.trouble.way"), "export PROVISION_CACHE=/path")
         summary = f"cannot write to the cache: {where}"
         finding = Finding("no-permission", "error", summary, said, (Evidence(str(where), said),), (remedy,))
     else:
@@ -165,12 +166,12 @@ def disk_full(path: Path, needed: int | None, free: int | None) -> Finding:
     return Finding(
         "disk-full",
         "error",
-        f"the disk of the cache is full: {path}",
-        f"{asked}{megabytes(free)} are free",
+        message("world.disk-full.summary", path=path),
+        message("world.disk-full.detail", asked=asked, megabytes=megabytes(free)),
         (Evidence(str(path), f"{megabytes(free)} free"),),
         (
-            Remedy("free some space and run the same command again: what has come so far is kept"),
-            Remedy("or put the cache on a larger disk", "export PROVISION_CACHE=/path/on/a/larger/disk"),
+            Remedy(message("world.disk-full.way")),
+            Remedy(message("world.disk-full.way-2"), "export PROVISION_CACHE=/path/on/a/larger/disk"),
         ),
     )
 
@@ -181,4 +182,4 @@ def megabytes(count: int | None) -> str:
 
 def _bad_name(name: str) -> Finding:
     summary = f"{name!r} cannot be the name of a file, an index or a hash"
-    return Finding("bad-file-name", "error", summary, remedies=(Remedy("make the lock again"),))
+    return Finding("bad-file-name", "error", summary, remedies=(Remedy(message("world.bad-file-name.way")),))

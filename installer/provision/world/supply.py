@@ -6,6 +6,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
+from provision.messages import message
 from provision.model.finding import ApplyError, BlockedError, Evidence, Finding, Remedy, UsageError
 from provision.model.lock import VENDOR, Artifact, Lock
 from provision.model.stack import Library
@@ -102,7 +103,9 @@ class HostSupply:
                 raise UsageError(_not_placed(name, known))
             if not path.exists():
                 raise UsageError(
-                    Finding("no-such-file", "error", f"{path} is not there (--library {name}=PATH).")
+                    Finding(
+                        "no-such-file", "error", message("world.no-such-file.summary", path=path, name=name)
+                    )
                 )
 
     def _addresses(self, artifacts: Sequence[Artifact], lock: Lock) -> Mapping[str, list[str]]:
@@ -123,10 +126,12 @@ class HostSupply:
 def _vendor_file_missing(artifact: Artifact, lock: Lock) -> Finding:
     where = artifact.where or "its maker"
     return Finding(
-        "vendor-files-missing", "error", f"{artifact.file} is not in {lock.wheels}, and no index serves it.",
+        "vendor-files-missing",
+        "error",
+        message("world.vendor-files-missing.summary", file=artifact.file, wheels=lock.wheels),
         evidence=(Evidence(where, artifact.file),),
-        remedies=(Remedy(f"Fetch it from {where} into {lock.wheels} (beside the profile), then apply again."),),
-    )  # fmt: skip
+        remedies=(Remedy(message("world.vendor-files-missing.way", where=where, wheels=lock.wheels)),),
+    )
 
 
 def _files_of(lock: Lock, library: Library) -> list[str]:
@@ -146,9 +151,9 @@ def _matched(library: Library, given: Path, names: Sequence[str]) -> dict[str, s
 
 def _not_placed(name: str, known: Collection[str]) -> Finding:
     return Finding(
-        "library-not-placed", "error", f"The lock places no {name}.",
-        detail=f"Libraries of this lock: {', '.join(sorted(known)) or 'none'}.",
-        remedies=(Remedy("See what is placed and why.", "provision plan PROFILE"),),
+        "library-not-placed", "error", message("world.library-not-placed.summary", name=name),
+        detail=message("world.library-not-placed.detail", what=', '.join(sorted(known)) or 'none'),
+        remedies=(Remedy(message("world.library-not-placed.way"), "provision plan PROFILE"),),
     )  # fmt: skip
 
 
@@ -185,11 +190,11 @@ def _not_located(failure: CatalogFailure) -> Finding:
     return Finding(
         code,
         "error",
-        f"{what}; nothing was changed.",
+        message("world.not-located.summary", what=what),
         detail=redact_text(failure.text),
         remedies=(
-            Remedy("Check the network and the index configuration, then try again."),
-            Remedy("If the file is gone for good, lock again.", "provision lock PROFILE --upgrade"),
+            Remedy(message("world.not-located.way")),
+            Remedy(message("world.not-located.way-2"), "provision lock PROFILE --upgrade"),
         ),
     )
 

@@ -22,6 +22,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
+from provision.messages import message
 from provision.model.finding import ApplyError, Evidence, Finding, LockError, Remedy
 from provision.ports import PlacedFile
 
@@ -168,7 +169,7 @@ def _check_room(members: Sequence[_Member], target: Path, path: Path) -> None:
     if wanted > free:
         text = f"{path.name} unpacks to {wanted / 1e6:,.1f} MB; {free / 1e6:,.1f} MB are free."
         raise ApplyError(
-            Finding("disk-full", "error", text, remedies=(Remedy("Free some space, then apply again."),))
+            Finding("disk-full", "error", text, remedies=(Remedy(message("world.disk-full.way-3")),))
         )
 
 
@@ -210,9 +211,9 @@ def _check_hash(path: Path, sha256: str) -> None:
     if found != sha256:
         raise LockError(
             Finding(
-                "hash-mismatch", "error", f"{path.name} is not the file that the lock names; nothing of it was unpacked.",
+                "hash-mismatch", "error", message("world.hash-mismatch.summary-2", name=path.name),
                 evidence=(Evidence("lock", sha256), Evidence(str(path), found)),
-                remedies=(Remedy("Fetch it again from its maker."),),
+                remedies=(Remedy(message("world.hash-mismatch.way-3")),),
             )
         )  # fmt: skip
 
@@ -220,16 +221,22 @@ def _check_hash(path: Path, sha256: str) -> None:
 def _hostile(path: Path, member: str, what: str) -> ApplyError:
     return ApplyError(
         Finding(
-            "archive-hostile", "error", f"{path.name} is refused: {member!r} {what}. Nothing of it was kept.",
+            "archive-hostile",
+            "error",
+            message("world.archive-hostile.summary", name=path.name, member=f"{member!r}", what=what),
             evidence=(Evidence(str(path), member),),
-            remedies=(Remedy("Its hash is the lock's, so the lock itself must be wrong: find out who made it."),),
+            remedies=(Remedy(message("world.archive-hostile.way")),),
         )
-    )  # fmt: skip
+    )
 
 
 def _broken(path: Path, why: str) -> Finding:
-    return Finding("archive-broken", "error", f"{path.name} cannot be unpacked.", detail=why)
+    return Finding(
+        "archive-broken", "error", message("world.archive-broken.summary", name=path.name), detail=why
+    )
 
 
 def _nothing(path: Path, folder: str) -> Finding:
-    return Finding("archive-empty", "error", f"{path.name} holds no shared library in {folder}.")
+    return Finding(
+        "archive-empty", "error", message("world.archive-empty.summary", name=path.name, folder=folder)
+    )

@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import SplitResult, unquote, urljoin, urlsplit, urlunsplit
 
+from provision.messages import message
 from provision.model.finding import ApplyError, BlockedError, Evidence, Finding, ProvisionError, Remedy
 from provision.world.indexes import IndexConfig, redact, redact_text
 
@@ -32,8 +33,8 @@ _HOPS = 10
 _PORTS = {"http": 80, "https": 443}
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
 _AGAIN = frozenset({408, 425, 429, 500, 502, 503, 504})
-_LOGIN = Remedy("put the login into the proxy's address", "export HTTPS_PROXY=http://USER:PASSWORD@HOST:PORT")
-_ELSEWHERE = Remedy("name another place for this index on this machine (a mirror, a folder of wheels)")
+_LOGIN = Remedy(message("world.module.way"), "export HTTPS_PROXY=http://USER:PASSWORD@HOST:PORT")
+_ELSEWHERE = Remedy(message("world.module.way-2"))
 #: Variables that name a bundle of certificates (a file or a folder), strongest first.
 _BUNDLES = ("REQUESTS_CA_BUNDLE", "SSL_CERT_FILE", "SSL_CERT_DIR", "CURL_CA_BUNDLE")
 
@@ -365,10 +366,10 @@ def _no_bundle(path: str, origin: str, why: str) -> Trouble:
     finding = Finding(
         "tls",
         "error",
-        f"the certificates that {origin} names cannot be read: {path}",
+        message("world.tls.summary", origin=origin, path=path),
         detail=why,
         evidence=(Evidence(origin, path),),
-        remedies=(Remedy(f"correct {origin}, or unset it to use the certificates of the system"),),
+        remedies=(Remedy(message("world.tls.way", origin=origin)),),
     )
     return Trouble(finding, kind=BlockedError, everywhere=True)
 
@@ -384,20 +385,18 @@ def _check_socks(proxy: str, host: str, origin: str) -> None:
     why = "the package socksio is not installed beside provision" if known else f"{scheme} is not spoken here"
     ways = [
         Remedy(
-            "name an HTTP proxy, if there is one (most SOCKS tools offer both)",
+            message("world.check-socks.way"),
             "export HTTPS_PROXY=http://HOST:PORT",
         ),
-        Remedy(f"go to {host} without a proxy, if it can be reached so", f"export NO_PROXY={host}"),
+        Remedy(message("world.check-socks.way-2", host=host), f"export NO_PROXY={host}"),
     ]
     if known:
-        ways.append(
-            Remedy("install SOCKS support, from a wheel file if there is no other way", "pip install socksio")
-        )
+        ways.append(Remedy(message("world.check-socks.way-3"), "pip install socksio"))
     finding = Finding(
         "proxy-socks",
         "error",
-        f"{origin} sets a SOCKS proxy ({redact(proxy)}), and {why}",
-        detail="pip, too, lacks SOCKS support by default, so it cannot fetch what is missing that way.",
+        message("world.proxy-socks.summary", origin=origin, redact=redact(proxy), why=why),
+        detail=message("world.proxy-socks.detail"),
         evidence=(Evidence(origin, redact(proxy)),),
         remedies=tuple(ways),
     )
@@ -417,10 +416,8 @@ def _insecure(url: str, host: str) -> Finding:
         f"{host} is addressed without TLS (http://), and nothing says that it is to be trusted",
         url,
         "",
-        Remedy("use its https:// address, if it has one"),
-        Remedy(
-            "trust the host, if the network up to it is yours", f"pip config set global.trusted-host {host}"
-        ),
+        Remedy(message("world.insecure.way")),
+        Remedy(message("world.insecure.way-2"), f"pip config set global.trusted-host {host}"),
     )
 
 
@@ -456,10 +453,8 @@ def _unauthorized(url: str, said: str) -> Finding:
         f"{host} does not let us in ({said})",
         url,
         said,
-        Remedy(f"put the login for {urlsplit(url).hostname} into ~/.netrc"),
-        Remedy(
-            "or into the address of the index (https://USER:PASSWORD@HOST/...) in pip's or uv's configuration"
-        ),
+        Remedy(message("world.unauthorized.way", hostname=urlsplit(url).hostname)),
+        Remedy(message("world.unauthorized.way-2")),
     )
 
 
@@ -523,10 +518,8 @@ def _bad_certificate(url: str, said: str) -> Finding:
         url,
         said,
         Remedy(
-            "if your network has its own authority, name its certificates",
+            message("world.bad-certificate.way"),
             "export SSL_CERT_FILE=/path/to/ca.pem",
         ),
-        Remedy(
-            "or in pip's configuration, which counts here too", "pip config set global.cert /path/to/ca.pem"
-        ),
+        Remedy(message("world.bad-certificate.way-2"), "pip config set global.cert /path/to/ca.pem"),
     )
