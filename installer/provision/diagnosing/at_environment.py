@@ -84,7 +84,7 @@ def _twice(case: Case, env: Environment) -> Iterator[Finding]:
             versions = sorted((c.version for c in copies), key=version_key)
             yield case.speaker.finding(
                 "distribution-twice", [(c.info, c.version) for c in copies], name=name, versions=", ".join(versions),
-                newest=versions[-1], pip=case.pip,
+                newest=versions[-1], **case.commands,
             )  # fmt: skip
 
 
@@ -96,7 +96,7 @@ def _missing_files(case: Case, env: Environment) -> Iterator[Finding]:
             continue
         yield case.speaker.finding(
             "files-missing", [(f"{copies[0].info}/RECORD", p) for p in lost[:_SHOWN]],
-            name=name, version=copies[0].version, count=len(lost), pip=case.pip,
+            name=name, version=copies[0].version, count=len(lost), **case.commands,
         )  # fmt: skip
 
 
@@ -114,13 +114,21 @@ def _families(case: Case, env: Environment) -> Iterator[Finding]:
             proof = [(f"knowledge {row.id}", row.source)]
             yield case.speaker.finding(
                 "family-conflict", proof, names=" + ".join(f"{n} {case.installed[n]}" for n in there),
-                folder=row.folder, why=row.why, spaced=" ".join(there), pip=case.pip,
+                folder=row.folder, why=row.why, spaced=" ".join(there), keep=_kept(case, there), **case.commands,
             )  # fmt: skip
     for names, paths in (case.files.shared if case.files else {}).items():
         if not any(set(names) <= set(known) for known in told) and len(env.copies(names[0])) == 1:
             yield case.speaker.finding(
                 "files-shared", [(p, "") for p in paths[:_SHOWN]], names=", ".join(names), count=len(paths)
             )
+
+
+def _kept(case: Case, there: list[str]) -> str:
+    """The member to install again: one for the device that is wanted, or for the CPU; nightlies last."""
+    cpu = [name for name in there if name.endswith("-cpu")]
+    rest = sorted((name for name in there if name not in cpu), key=lambda name: "nightly" in name)
+    name = [*rest, *cpu][0] if case.wanted or not cpu else cpu[0]
+    return f"{name}=={case.installed[name]}"
 
 
 def _collide(there: list[str], row: FamilyRow) -> bool:
@@ -210,7 +218,7 @@ def _requirements(case: Case, env: Environment) -> Iterator[Finding]:
             if found is None and one.name in carriers:
                 yield case.speaker.finding(
                     "requirement-missing", [(f"{one.info}/METADATA", str(requirement))], name=one.name,
-                    version=one.version, requirement=_plain(requirement), pip=case.pip,
+                    version=one.version, requirement=_plain(requirement), **case.commands,
                 )  # fmt: skip
             elif found is None or not holds(str(requirement.specifier), found):
                 unmet.append((one, requirement, found or "-"))

@@ -9,7 +9,7 @@ from typing import Any
 
 from provision.diagnosing.environments import Environment, Files, events
 from provision.diagnosing.facts import Facts, derive, facts_of
-from provision.diagnosing.saying import Speaker
+from provision.diagnosing.saying import PIP, Speaker
 from provision.knowledge import Build, Knowledge
 from provision.knowledge.checks import Importing, load_checks
 from provision.knowledge.symptoms import load_symptoms
@@ -137,13 +137,16 @@ class Case:
             return self.environment.target
         return self.machine.target if self.machine else ""
 
-    @property
-    def pip(self) -> str:
-        """How a package is installed into this environment."""
+    @cached_property
+    def commands(self) -> dict[str, Any]:
+        """How packages are installed into and removed from this environment: words of a remedy's command."""
         env = self.environment
         if env is None or not env.python:
-            return "pip"
-        return f"uv pip --python {env.python}" if env.kind == "uv" else f"{env.python} -m pip"
+            return dict(PIP)
+        python = f'"{env.python}"' if " " in env.python else env.python
+        if env.kind == "uv" or "pip" not in self.installed:
+            return {verb: f"uv pip {verb} --python {python}" for verb in ("install", "uninstall")}
+        return {"install": f"{python} -m pip install", "uninstall": f"{python} -m pip uninstall -y"}
 
     @cached_property
     def carried(self) -> tuple[Carried, ...]:

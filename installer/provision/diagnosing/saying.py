@@ -11,6 +11,8 @@ from provision.knowledge.checks import Check, load_checks
 from provision.knowledge.symptoms import Lang
 from provision.model.finding import Evidence, Finding, Remedy, Severity
 
+#: How packages are installed and removed where no environment is known.
+PIP = {"install": "pip install", "uninstall": "pip uninstall -y"}
 Proof = Iterable[tuple[str, str]]
 
 
