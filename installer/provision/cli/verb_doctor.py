@@ -23,6 +23,7 @@ _SHOWN = 3
 @click.command("doctor", short_help="Find the first broken link of a machine and an environment.")
 @click.argument("subject", required=False, metavar="[PROFILE|ENVIRONMENT|PYTHON]")
 @click.option("--train", is_flag=True, help="Also train for a few seconds, if nothing is broken before.")
+@click.option("--files", is_flag=True, help="Compare the content of every installed file with its RECORD.")
 @click.option(
     "--fix", is_flag=True, help="Say (and, for environments that provision made, do) what mends it."
 )
@@ -39,7 +40,7 @@ _SHOWN = 3
 @json_option
 @quiet_option
 def command(
-    subject: str | None, train: bool, fix: bool, yes: bool, machine_file: Path | None, lang: str, as_json: bool,
+    subject: str | None, train: bool, files: bool, fix: bool, yes: bool, machine_file: Path | None, lang: str, as_json: bool,
     quiet: bool, installed: Path | None,
 ) -> int:  # fmt: skip
     """Examine the chain from the hardware to the framework, layer by layer; the first broken link is the cause.
@@ -57,7 +58,7 @@ def command(
 
     session = make_session(quiet=quiet, as_json=as_json, machine_file=machine_file)
     question = Question(
-        reference=subject, installed=installed, train=train, lang="zh" if lang == "zh" else "en"
+        reference=subject, installed=installed, train=train, files=files, lang="zh" if lang == "zh" else "en"
     )
     answer = run_doctor(session, question)
     fixes = _mend(session, question, answer, yes) if fix else None

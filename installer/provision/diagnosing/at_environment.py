@@ -38,9 +38,17 @@ def _read(case: Case, env: Environment) -> Iterator[tuple[str, str]]:
         yield env.prefix, ", ".join(filter(None, (env.kind, f"Python {env.version}" if env.version else "")))
     if env.sites or env.distributions:
         count = case.speaker.word("distributions", count=len(env.distributions))
-        files = case.speaker.word("files-right", count=f"{case.files.counted:,}") if case.files else ""
-        whole = case.files is not None and not case.files.missing
-        yield ", ".join(env.sites[:2]), ", ".join(filter(None, (count, files if whole else "")))
+        yield ", ".join(env.sites[:2]), ", ".join(filter(None, (count, *_compared(case))))
+
+
+def _compared(case: Case) -> Iterator[str]:
+    """How much of the files was compared, if they are as recorded; else the findings tell."""
+    files = case.files
+    if files is None or files.missing or files.resized or files.changed:
+        return
+    yield case.speaker.word("files-right", count=f"{files.counted:,}")
+    if files.counted:
+        yield case.speaker.word("files-hashed", count=f"{files.hashed:,}")
 
 
 def _gone(case: Case, env: Environment) -> Iterator[Finding]:
@@ -100,9 +108,31 @@ def _missing_files(case: Case, env: Environment) -> Iterator[Finding]:
         )  # fmt: skip
 
 
+def _other_files(case: Case, env: Environment) -> Iterator[Finding]:
+    """Files that are not those of the wheel: half written, edited, or replaced by another program."""
+    files = case.files
+    if files is None:
+        return
+    for name in {**files.resized, **files.changed}:
+        resized, changed = files.resized.get(name, ()), files.changed.get(name, ())
+        copies = env.copies(name)
+        if len(copies) > 1:
+            continue
+        broken = any(_is_library(path) for path in resized)
+        proof = [(f"{copies[0].info}/RECORD", path) for path in (*resized, *changed)[:_SHOWN]]
+        yield case.speaker.finding(
+            "files-changed", proof, "error" if broken else None, name=name, version=copies[0].version,
+            count=len(resized) + len(changed), **case.commands,
+        )  # fmt: skip
+
+
+def _is_library(path: str) -> bool:
+    return path.endswith((".so", ".pyd", ".dll", ".dylib")) or ".so." in path
+
+
 def _matters(paths: list[str]) -> bool:
     """Code or libraries are gone, not only a licence text or a test."""
-    return any(p.endswith((".py", ".so", ".pyd", ".dll", ".dylib")) or ".so." in p for p in paths)
+    return any(p.endswith(".py") or _is_library(p) for p in paths)
 
 
 def _families(case: Case, env: Environment) -> Iterator[Finding]:
@@ -269,6 +299,6 @@ def _drift(case: Case, env: Environment) -> Iterator[Finding]:
 
 
 _CHECKS: tuple[Check, ...] = (
-    _interrupted, _missing_files, _families, _shadows, _elsewhere, _orphans, _managers, _requirements, _variables,
-    _drift,
+    _interrupted, _missing_files, _other_files, _families, _shadows, _elsewhere, _orphans, _managers, _requirements,
+    _variables, _drift,
 )  # fmt: skip

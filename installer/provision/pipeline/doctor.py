@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+import re
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -14,6 +16,7 @@ from provision.diagnosing.case import Case, Heard
 from provision.diagnosing.doctor import Examination, examine
 from provision.diagnosing.environments import (
     PROBE,
+    Distribution,
     Environment,
     absent,
     check_files,
@@ -40,6 +43,8 @@ _TOLD = ("PYTHON", "LD_", "CUDA", "NVIDIA_", "TF_", "KERAS", "PROTOCOL_", "HIP_"
          "SSH_CONNECTION")  # fmt: skip
 #: Kind of a runtime -> what the smoke jobs call the device.
 _DEVICES = {"cann": "npu", "neuware": "mlu", "": "cpu"}
+#: Seconds that comparing files by content may take.
+_HASHING = 1.5
 #: Seconds that a training of `--train` may take.
 _TRAIN_LIMIT = 300.0
 
@@ -51,6 +56,8 @@ class Question:
     reference: str | None = None
     installed: Path | None = None
     train: bool = False
+    #: Compare the content of every file, however long it takes.
+    files: bool = False
     lang: Lang = "en"
 
 
@@ -96,7 +103,7 @@ def gather(session: Session, question: Question) -> tuple[Case, Subject]:
     )
     case = replace(case, **_state(session, subject))
     return (
-        (_with_environment(case, subject, reader), subject)
+        (_with_environment(case, subject, reader, question.files), subject)
         if subject.prefix or subject.python
         else (case, subject)
     )
@@ -126,7 +133,7 @@ def _listed(session: Session, question: Question) -> Case:
     )
 
 
-def _with_environment(case: Case, subject: Subject, reader: HostReader) -> Case:
+def _with_environment(case: Case, subject: Subject, reader: HostReader, every: bool) -> Case:
     """The environment's files and imports: the imports run while the files are read."""
     if subject.prefix and not os.path.lexists(subject.prefix):
         return replace(case, environment=absent(subject.prefix))
@@ -134,8 +141,20 @@ def _with_environment(case: Case, subject: Subject, reader: HostReader) -> Case:
     case = replace(case, environment=there)
     with ThreadPoolExecutor(max_workers=4) as pool:
         heard = [pool.submit(_hear, reader, there, name, modules) for name, modules in _to_import(case)]
-        files = check_files(reader, there.distributions)
+        files = check_files(reader, there.distributions, _go_on(case, every))
         return replace(case, files=files, heard=tuple(one.result() for one in heard))
+
+
+def _go_on(case: Case, every: bool) -> Callable[[Distribution], bool]:
+    """Which files are compared by content: those of the frameworks and of what they require, while time is left; or
+    all of them."""
+    if every or case.environment is None:
+        return lambda _: True
+    names = {one.distribution for one in case.carried}
+    asked = [r for one in case.environment.distributions if one.name in names for r in one.requires]
+    names |= {re.split(r"[^\w.-]", text.strip())[0].replace("_", "-").lower() for text in asked}
+    until = time.monotonic() + _HASHING
+    return lambda one: one.name in names and time.monotonic() < until
 
 
 def _to_import(case: Case) -> Iterator[tuple[str, tuple[str, ...]]]:
