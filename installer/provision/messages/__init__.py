@@ -13,7 +13,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterable, Mapping
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Final
 
@@ -109,53 +109,6 @@ class Changed(Text):
         return self.how(said(self.text, lang))
 
 
-class Bent(Text):
-    """A text as a part of another one: without its full stop, in lower case, without the place in front of it."""
-
-    __slots__ = ("how", "place", "text")
-    text: Text
-    how: str
-    place: str
-
-    def __new__(cls, text: Text, how: str, place: str = "") -> Bent:
-        bent: Bent = str.__new__(cls, _bent(str(text), how, place, "en"))
-        bent.key, bent.values, bent.text, bent.how, bent.place = "", {}, text, how, place
-        return bent
-
-    def __reduce__(self) -> tuple[type[Bent], tuple[Text, str, str]]:  # type: ignore[override]
-        return type(self), (self.text, self.how, self.place)
-
-    def said(self, lang: str) -> str:
-        return _bent(self.text.said(lang), self.how, self.place, lang)
-
-
-def _bent(text: str, how: str, place: str, lang: str) -> str:
-    if how == "lowered":
-        return text[:1].lower() + text[1:] if lang == "en" else text
-    if how == "unstopped":
-        return text.rstrip(".。")
-    return text.removeprefix(f"{place}: ").removeprefix(f"{place}：")
-
-
-def _bend(text: str, how: str, place: str = "") -> str:
-    return Bent(text, how, place) if isinstance(text, Text) else _bent(text, how, place, "en")
-
-
-def unstopped(text: str) -> str:
-    """Without the full stop, for a place inside a sentence."""
-    return _bend(text, "unstopped")
-
-
-def lowered(text: str) -> str:
-    """With a small first letter, for a place inside a sentence; languages without case stay."""
-    return _bend(text, "lowered")
-
-
-def unplaced(text: str, place: str) -> str:
-    """Without the file that the text begins with, where that is shown beside it."""
-    return _bend(text, "unplaced", place)
-
-
 def message(key: str, /, **values: object) -> Text:
     """The message of a key, `area.finding-code.part`, with its places filled.
 
@@ -192,8 +145,18 @@ def stopped(text: str) -> str:
 
 
 def unstopped(text: str) -> str:
-    """Without the full stop at its end, to go on after it."""
+    """Without the full stop at its end, for a place inside a sentence or to go on after it."""
     return changed(text, _unstopped)
+
+
+def lowered(text: str) -> str:
+    """With a small first letter, for a place inside a sentence; Chinese stays, a name may begin it."""
+    return changed(text, _lowered)
+
+
+def unplaced(text: str, place: str) -> str:
+    """Without the file that the text begins with, where that is shown beside it."""
+    return changed(text, partial(_unplaced, place=place))
 
 
 def _sentence(text: str) -> str:
@@ -204,6 +167,14 @@ def _stopped(text: str) -> str:
     if text.endswith(_STOPS):
         return text
     return text + ("。" if _CHINESE.search(text) else ".")
+
+
+def _lowered(text: str) -> str:
+    return text if _CHINESE.search(text) else text[:1].lower() + text[1:]
+
+
+def _unplaced(text: str, place: str) -> str:
+    return text.removeprefix(f"{place}: ").removeprefix(f"{place}：")
 
 
 def _unstopped(text: str) -> str:
