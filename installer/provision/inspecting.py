@@ -7,7 +7,7 @@ import json
 from pathlib import PurePath
 from typing import TYPE_CHECKING
 
-from provision.model.state import EnvState, Generation, Layout, Record
+from provision.model.state import ADOPTED, EnvState, Generation, Layout, Record
 from provision.prefix import generation_numbers, read_record, snapshot
 
 if TYPE_CHECKING:
@@ -22,6 +22,8 @@ def inspect(files: Files, environment: str) -> EnvState:
     there = files.stat(environment)
     if there is None:
         return _state("absent", environment, None, numbers, None, "")
+    if target is None and (record := read_record(files, layout, ADOPTED)) is not None:
+        return _state("adopted", environment, ADOPTED, numbers, record, snapshot(files, environment))
     if target is None or PurePath(target).parent != PurePath(layout.generations):
         return _state("foreign", environment, None, numbers, None, "")
     number = int(PurePath(target).name) if PurePath(target).name.isdigit() else None
@@ -33,15 +35,17 @@ def inspect(files: Files, environment: str) -> EnvState:
 
 
 def history(files: Files, environment: str) -> tuple[Generation, ...]:
-    """Every generation of an environment with what is noted of it, oldest first."""
+    """Every generation of an environment with what is noted of it, oldest first; a change in place is number 0."""
     layout = Layout(environment)
     target = files.pointed(environment)
-    return tuple(_generation(files, layout, n, target) for n in generation_numbers(files, layout))
+    there = target is None and files.stat(environment) is not None
+    first = (ADOPTED,) if there and read_record(files, layout, ADOPTED) is not None else ()
+    return tuple(_generation(files, layout, n, target) for n in (*first, *generation_numbers(files, layout)))
 
 
 def _generation(files: Files, layout: Layout, number: int, target: str | None) -> Generation:
     record = read_record(files, layout, number)
-    current = target == layout.generation(number)
+    current = target == layout.generation(number) or number == ADOPTED
     if record is None:
         return Generation(number=number, outcome="unfinished", current=current)
     return Generation(

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 from provision.applying.in_place import before_place, is_plain, put_away, read_before, walk
 from provision.applying.steps import Context, Handler, gather, mend_sizes, refuse_hostile
-from provision.model.finding import ApplyError, Finding, Remedy
+from provision.condaprefix import owned_files
+from provision.model.finding import ApplyError, Evidence, Finding, Remedy
 from provision.model.inventory import Inventory
 from provision.model.plan import Step
 
@@ -64,6 +65,8 @@ class InstallInPlace:
         known: dict[str, bool] = {}
         if linked := [path for path in coming if not is_plain(files, context.folder, path, known)]:
             raise ApplyError(_linked(context.folder, linked))
+        if theirs := sorted(owned_files(files, context.folder).intersection(coming)):
+            raise ApplyError(_of_conda(context.folder, theirs))
         self._note(context, coming)
         put_away(files, context.layout, coming, _inventory(context).packages)
         installer.install(context.folder, wheels)
@@ -88,6 +91,15 @@ def _linked(environment: str, paths: Sequence[str]) -> Finding:
         f"{environment}/{paths[0]} would be written through a link; nothing was changed.",
         remedies=(Remedy("Make the folder a real one, or take an environment of its own."),),
     )
+
+
+def _of_conda(environment: str, paths: Sequence[str]) -> Finding:
+    return Finding(
+        "conda-managed", "error",
+        f"{paths[0]} belongs to a conda package, and a wheel of the lock would write over it; nothing was changed.",
+        detail=f"{len(paths)} files in all.", evidence=(Evidence(f"{environment}/conda-meta"),),
+        remedies=(Remedy("Make an environment of its own instead.", "provision apply PROFILE --environment .venv-gpu"),),
+    )  # fmt: skip
 
 
 def _inventory(context: Context) -> Inventory:

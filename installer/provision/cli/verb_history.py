@@ -45,7 +45,7 @@ def _row(generation: Generation) -> list[str]:
     proven = generation.proven
     jobs = f"{', '.join(proven.get('jobs', ()))} on {proven.get('device', '')}" if proven else ""
     return [
-        str(generation.number),
+        str(generation.number) if generation.number else "in place",
         generation.outcome,
         generation.created[:16].replace("T", " "),
         generation.profile,

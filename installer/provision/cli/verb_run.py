@@ -33,8 +33,9 @@ def command(words: tuple[str, ...], environment: str | None, as_json: bool) -> i
     from provision.pipeline.session import Session
 
     profile, arguments = _split(words)
-    state = current_state(Session(), profile, environment)
-    variables = command_environment(state, dict(os.environ))
+    session = Session()
+    state = current_state(session, profile, environment)
+    variables = command_environment(state, session, dict(os.environ))
     program = shutil.which(arguments[0], path=variables["PATH"])
     if program is None:
         raise UsageError(

@@ -12,7 +12,6 @@ from provision.documents import dump_json, dump_yaml
 from provision.inspecting import inspect
 from provision.model.finding import (
     BlockedError,
-    CheckFailed,
     Finding,
     LockError,
     Remedy,
@@ -38,6 +37,7 @@ from provision.pipeline.locks import (
 from provision.pipeline.places import find_environment, holding, make_whole
 from provision.pipeline.profiles import Source, find_lock, read, variants_of
 from provision.pipeline.session import Session, environment_path, read_machine_file
+from provision.pipeline.strangers import must_be_known
 from provision.pipeline.vendor import MISSING
 from provision.planning import Known, Request, interpreter_for, plan
 from provision.resolving import python_choices, pythons, resolve
@@ -115,6 +115,7 @@ def prepare(reference: str, session: Session, options: Options) -> Prepared:
     planned = withheld(plan(made, digest, state, machine, request, said), made, session)
     if relocked is not None:
         planned = replace(planned, blockers=(*relocked.findings, *planned.blockers))
+    planned = replace(planned, blockers=(*planned.blockers, *_barred(planned, made, session)))
     prepared = Prepared(
         source=source,
         lock=made,
@@ -133,6 +134,19 @@ def prepare(reference: str, session: Session, options: Options) -> Prepared:
     from provision.pipeline.in_place import in_place
 
     return in_place(prepared, session, options)
+
+
+def _barred(planned: Plan, made: Lock, session: Session) -> tuple[Finding, ...]:
+    """What keeps the files from being fetched, as far as that is known before anything is asked for."""
+    fetched = {step.subject for step in planned.steps if step.action == "fetch"}
+    try:
+        if any(a.file in fetched for a in made.artifacts):
+            session.host_catalog.check_way(made.indexes)
+        if missing := [a for a in made.conda if a.file in fetched]:
+            session.conda.check_way(missing)
+    except BlockedError as error:
+        return error.findings
+    return ()
 
 
 def _in_its_python(source: Source, session: Session, options: Options) -> Options:
@@ -553,35 +567,20 @@ def made_from(session: Session, state: EnvState) -> tuple[Lock, str]:
 def run_verify(reference: str | None, session: Session, options: Options) -> Receipt:
     """Prove an environment again, as it is now."""
     state = current_state(session, reference, options.environment)
-    must_be_ours(state)
+    must_be_known(state, session)
     made, digest = made_from(session, state)
-    layout = Layout(state.environment)
     assert state.generation is not None
-    folder = layout.generation(state.generation)
-    return prove(made, digest, folder, state.generation, session, options, environment=state.environment)
-
-
-def must_be_ours(state: EnvState) -> None:
-    if state.kind == "ours":
-        return
-    text = {
-        "absent": f"There is no environment at {state.environment}.",
-        "foreign": f"{state.environment} was not made by provision.",
-        "broken": f"{state.environment} points at generation {state.generation}, which is not there.",
-    }[state.kind]
-    raise CheckFailed(
-        Finding(
-            f"environment-{state.kind}",
-            "error",
-            text,
-            remedies=(Remedy("Make it.", "provision apply PROFILE"),),
-        )
+    return prove(
+        made, digest, state.folder, state.generation, session, options, environment=state.environment
     )
 
 
-def command_environment(state: EnvState, base: dict[str, str]) -> dict[str, str]:
-    """The variables that a command of `run` sees: the environment first on PATH, the lock's variables set."""
-    must_be_ours(state)
+def command_environment(state: EnvState, session: Session, base: dict[str, str]) -> dict[str, str]:
+    """The variables that a command of `run` sees: the environment first on PATH, the lock's variables set.
+
+    Raises CheckFailed for an environment that provision neither made nor changed.
+    """
+    must_be_known(state, session)
     environment = Path(state.environment)
     is_conda = (environment / "conda-meta").is_dir()
     inside = [str(environment / name) for name in (_CONDA_FOLDERS if is_conda else _FOLDERS)[os.name == "nt"]]

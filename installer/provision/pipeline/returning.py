@@ -97,6 +97,17 @@ def _must_have_generations(session: Session, environment: str) -> None:
 
 
 def _must_not_be_foreign(state: EnvState) -> None:
+    if state.kind == "adopted":
+        raise BlockedError(
+            Finding(
+                "environment-adopted", "error",
+                f"{state.environment} was changed in place: there is no earlier generation to go back to.",
+                detail="What was removed was deleted when the change was proven and committed.",
+                remedies=(
+                    Remedy("Build generations beside it.", "provision apply PROFILE --environment .venv-gpu"),
+                ),
+            )
+        )  # fmt: skip
     if state.kind == "foreign":
         raise BlockedError(
             Finding(

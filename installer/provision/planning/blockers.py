@@ -22,7 +22,7 @@ def wrong_place(lock: Lock, machine: Machine, request: Request) -> Iterator[Find
 
 
 def blockers(lock: Lock, state: EnvState, machine: Machine, request: Request) -> Iterator[Finding]:
-    if state.kind in ("foreign", "broken"):
+    if state.kind in ("foreign", "adopted", "broken"):
         yield _not_ours(state)
     no_python = lock.manager == "venv" and interpreter_for(lock, machine, request) is None
     if no_python and not request.fetchable_python:
@@ -66,14 +66,23 @@ def _not_ours(state: EnvState) -> Finding:
             f"{state.environment} points at generation {state.generation}, which is not there.",
             remedies=(Remedy("Remove the pointer and apply again.", f"rm {state.environment}"),),
         )
+    in_place = Remedy(
+        "Change it where it stands; what is removed is kept until all is proven.",
+        "provision apply PROFILE --in-place",
+    )
+    other = Remedy("Choose another path.", "provision apply PROFILE --environment .venv-gpu")
+    away = Remedy("Or move it away first.", f"mv {state.environment} {state.environment}.old")
+    adopted = state.kind == "adopted"
+    was = (
+        "was changed in place before: no generation takes its path"
+        if adopted
+        else "was not made by provision"
+    )
     return Finding(
         "environment-foreign",
         "error",
-        f"{state.environment} exists and was not made by provision; it is left alone.",
-        remedies=(
-            Remedy("Choose another path.", "provision apply PROFILE --environment .venv-gpu"),
-            Remedy("Or move it away first.", f"mv {state.environment} {state.environment}.old"),
-        ),
+        f"{state.environment} exists and {was}; it is left alone.",
+        remedies=(in_place, other, away) if adopted else (other, in_place, away),
     )
 
 

@@ -7,10 +7,10 @@ import posixpath
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
-from provision.model.finding import Evidence, Finding, Remedy
+from provision.model.finding import Evidence, Finding, Remedy, Severity
 from provision.model.lock import Lock
 from provision.ports import FileFact
 
@@ -57,10 +57,13 @@ class _Claims:
         self.owners[path].append((owner, sha256))
 
 
-def check_files(tree: Tree, lock: Lock) -> tuple[Finding, ...]:
-    """All that is wrong with the files of an environment that was made from a lock; nothing for a sound one."""
+def check_files(tree: Tree, lock: Lock, shared: bool = False) -> tuple[Finding, ...]:
+    """All that is wrong with the files of an environment that was made from a lock; nothing for a sound one.
+
+    `shared`: it was made by somebody else and only changed to the lock, so that more may stand in it.
+    """
     claims = _claims(tree)
-    return (
+    found = (
         *_distributions(tree, lock),
         *_records(tree),
         *_missing_and_altered(tree, claims),
@@ -68,6 +71,12 @@ def check_files(tree: Tree, lock: Lock) -> tuple[Finding, ...]:
         *_foreign(tree, claims),
         *_cudnns(tree),
     )
+    return tuple(map(_in_place, found)) if shared else found
+
+
+def _in_place(finding: Finding) -> Finding:
+    severity: Severity = "note" if finding.code == "package-foreign" else finding.severity
+    return replace(finding, severity=severity, remedies=() if severity == "note" else (_MEND,))
 
 
 def _claims(tree: Tree) -> _Claims:
@@ -225,6 +234,7 @@ def _count(paths: Sequence[str]) -> str:
 
 
 _AGAIN = Remedy("Build it anew from the lock.", "provision apply PROFILE --reinstall")
+_MEND = Remedy("Install what the lock has again.", "provision apply PROFILE --in-place --reinstall")
 
 
 def _finding(code: str, summary: str, paths: Sequence[str], severity: str = "error") -> Finding:

@@ -106,6 +106,13 @@ class RattlerEngine:
         paths = fetcher.fetch(wanted, _deltas(advance))
         return {key: str(path) for key, path in paths.items()}
 
+    def check_way(self, artifacts: Sequence[CondaArtifact]) -> None:
+        """Raises BlockedError where a channel is behind a proxy that is not spoken here."""
+        from provision.world.web import check_way, may_be_socks
+
+        if not self._offline and may_be_socks(self._config):
+            check_way(self._config, sorted({self._place(a).rpartition("/")[0] for a in artifacts}))
+
     def _place(self, artifact: CondaArtifact) -> str:
         """Where this machine has the channel: a mirror, where one is set, else the channel's own address."""
         channel = self._channels.channel(artifact.channel)
