@@ -484,7 +484,7 @@ def prove(
         made,
         Path(interpreter(folder)),
         demand(made, level=options.level, device=proof_device(options), vendor=made.hardware),  # type: ignore[arg-type]
-        ProcessSmokeRunner(),
+        ProcessSmokeRunner(scratch=session.cache / "tmp"),
         session.now,
         digest=digest,
         generation=generation,

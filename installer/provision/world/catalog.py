@@ -58,6 +58,7 @@ class HostCatalog:
             offline=self._offline and not sealed,
             sealed=sealed,
             interpreters=self._interpreters,
+            scratch=self._cache / "tmp",
         )
         return resolver.close(request)
 
