@@ -8,13 +8,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from provision.cli.rendering import finding_lines, paint, row, say, seconds, size, sparkline
-from provision.model.receipt import JobResult
 from provision.model.state import EnvState, Layout
 
 if TYPE_CHECKING:
     from provision.applying.engine import Outcome
     from provision.model.lock import Lock
     from provision.model.plan import Plan
+    from provision.model.receipt import JobResult
     from provision.pipeline.environments import Prepared
 
 FRAMEWORKS = ("torch", "tensorflow")

@@ -28,7 +28,7 @@ def command(reference: str | None, environment: str | None, as_json: bool) -> in
 
     session = Session()
     path = find_environment(session, reference, environment)
-    state, generations = inspect(session.files, path), history(session.files, path)
+    state, generations = inspect(session.files, path, contents=False), history(session.files, path)
     if as_json:
         rows = [asdict(g) for g in generations]
         facts = {"environment": path, "kind": state.kind, "generation": state.generation}

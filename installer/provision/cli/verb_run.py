@@ -29,7 +29,8 @@ def command(words: tuple[str, ...], environment: str | None, as_json: bool) -> i
         provision run -- python train.py
         provision run profiles/team.yaml -- jupyter lab
     """
-    from provision.pipeline.environments import command_environment, current_state
+    from provision.pipeline.places import current_state
+    from provision.pipeline.running import command_environment
     from provision.pipeline.session import Session
 
     profile, arguments = _split(words)

@@ -27,7 +27,7 @@ def command(profile: str | None, environment: str | None, as_json: bool, quiet: 
     from dataclasses import asdict
 
     from provision.cli.rendering import print_json
-    from provision.pipeline.environments import current_state
+    from provision.pipeline.places import current_state
     from provision.pipeline.session import Session
 
     session = Session()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -34,7 +33,7 @@ from provision.pipeline.locks import (
     targets_of,
     text_digest,
 )
-from provision.pipeline.places import find_environment, holding, make_whole
+from provision.pipeline.places import current_state, holding
 from provision.pipeline.profiles import Source, find_lock, read, variants_of
 from provision.pipeline.session import Session, environment_path, read_machine_file
 from provision.pipeline.strangers import must_be_known
@@ -537,16 +536,6 @@ def machine_summary(machine: Machine) -> dict[str, Any]:
     }
 
 
-def current_state(session: Session, reference: str | None, environment: str | None) -> EnvState:
-    """The environment that a verb means: the one named, the profile's, or the only one of the folder.
-
-    If a killed run left it half changed, it is made whole first.
-    """
-    path = find_environment(session, reference, environment)
-    make_whole(session, path)
-    return inspect(session.files, path)
-
-
 def made_from(session: Session, state: EnvState) -> tuple[Lock, str]:
     """The lock that an environment was made from, if the file is still what it was."""
     record = state.record
@@ -573,48 +562,3 @@ def run_verify(reference: str | None, session: Session, options: Options) -> Rec
     return prove(
         made, digest, state.folder, state.generation, session, options, environment=state.environment
     )
-
-
-def command_environment(state: EnvState, session: Session, base: dict[str, str]) -> dict[str, str]:
-    """The variables that a command of `run` sees: the environment first on PATH, the lock's variables set.
-
-    Raises CheckFailed for an environment that provision neither made nor changed.
-    """
-    must_be_known(state, session)
-    environment = Path(state.environment)
-    is_conda = (environment / "conda-meta").is_dir()
-    inside = [str(environment / name) for name in (_CONDA_FOLDERS if is_conda else _FOLDERS)[os.name == "nt"]]
-    kept = {k: v for k, v in base.items() if k not in _OF_OTHER_ENVIRONMENTS}
-    return {
-        **kept,
-        "PATH": os.pathsep.join([*inside, base.get("PATH", "")]),
-        ("CONDA_PREFIX" if is_conda else "VIRTUAL_ENV"): state.environment,
-        **(conda_variables(environment) if is_conda else {}),
-        **(state.record.variables if state.record else {}),
-    }
-
-
-#: Folders of programs inside an environment: on POSIX, on Windows. Conda's as its activation would put them.
-_FOLDERS = (("bin",), ("Scripts",))
-_CONDA_FOLDERS = (
-    ("bin",),
-    ("", "Library/mingw-w64/bin", "Library/usr/bin", "Library/bin", "Scripts", "bin"),
-)
-_OF_OTHER_ENVIRONMENTS = frozenset(
-    {"PYTHONHOME", "VIRTUAL_ENV", "CONDA_PREFIX", "CONDA_DEFAULT_ENV", "CONDA_PROMPT_MODIFIER", "CONDA_SHLVL"}
-)
-
-
-def conda_variables(prefix: Path) -> dict[str, str]:
-    """The variables that conda packages ask for as data (`etc/conda/env_vars.d/*.json`); their shell hooks are
-    not run."""
-    import json
-
-    found: dict[str, str] = {}
-    for path in sorted((prefix / "etc" / "conda" / "env_vars.d").glob("*.json")):
-        try:
-            document = json.loads(path.read_text(encoding="utf-8"))
-        except (OSError, ValueError):
-            continue
-        found.update({str(k): str(v) for k, v in document.items()} if isinstance(document, dict) else {})
-    return found

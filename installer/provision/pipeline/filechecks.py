@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from pathlib import PurePath
 
 from provision.model.finding import CheckFailed, Finding
-from provision.pipeline.environments import current_state, made_from
+from provision.pipeline.environments import made_from
+from provision.pipeline.places import current_state
 from provision.pipeline.session import Session
 from provision.pipeline.strangers import must_be_known
 from provision.prefix import placed_files, site_packages

@@ -33,7 +33,7 @@ def run_rollback(session: Session, environment: str, to: int | None, yes: bool) 
     """Point the environment at another generation. Raises UsageError, BlockedError."""
     _must_have_generations(session, environment)
     with holding(session, environment) as recovered:
-        state = inspect(session.files, environment)
+        state = inspect(session.files, environment, contents=False)
         _must_not_be_foreign(state)
         choice = choose(state, history(session.files, environment), to)
         if choice.doubt is not None and not yes:
@@ -62,7 +62,7 @@ def run_gc(session: Session, environment: str, keep: int, dry_run: bool = False)
 def _collected(
     session: Session, environment: str, keep: int, recovered: Recovered | None, do: bool
 ) -> Returned:
-    state = inspect(session.files, environment)
+    state = inspect(session.files, environment, contents=False)
     generations = history(session.files, environment)
     numbers = superfluous(state, generations, keep)
     if do:

@@ -6,13 +6,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from provision.knowledge.rows import FamilyRow
 from provision.model.finding import CheckFailed, Evidence, Finding, Remedy
-from provision.model.state import EnvState
-from provision.stocktaking import take_stock
 
 if TYPE_CHECKING:
     from provision.model.inventory import Inventory
+    from provision.model.state import EnvState
     from provision.pipeline.session import Session
 
 _MADE = {
@@ -25,6 +23,9 @@ _MADE = {
 
 def stock_of(session: Session, environment: str) -> Inventory:
     """What the environment holds: read, never run."""
+    from provision.knowledge.rows import FamilyRow
+    from provision.stocktaking import take_stock
+
     folders = [row.folder for row in session.knowledge.rows(FamilyRow)]
     return take_stock(session.files, environment, folders)
 
