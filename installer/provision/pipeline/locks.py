@@ -325,7 +325,10 @@ def outdated(made: Lock, knowledge: Knowledge) -> bool:
 
 
 def _missing(source: Source, target: str, python: str, session: Session) -> Finding:
-    """A lock that is to be made; where it needs files that only people can fetch, that is a warning."""
+    """A lock that is to be made; a warning where the profile says why it is not there, or where it needs files that
+    only people can fetch."""
+    if target in source.profile.unlocked:
+        return _not_committed(source, target, python)
     try:
         stack = resolve(source.profile, target, python, session.knowledge)
         vendor.located(stack, session.beside / source.profile.wheels.folder)
@@ -336,7 +339,24 @@ def _missing(source: Source, target: str, python: str, session: Session) -> Find
         "lock-missing",
         "error",
         f"{source.profile.name} has no lock for {target} with Python {python}.",
-        remedies=(Remedy("Make it and commit it.", f"provision lock {source.path}"),),
+        remedies=(
+            Remedy("Make it and commit it.", f"provision lock {source.path}"),
+            Remedy(
+                f'If it cannot be made, let the profile say why, and this is content:  unlocked: {{{target}: "..."}}'
+            ),
+        ),
+    )
+
+
+def _not_committed(source: Source, target: str, python: str) -> Finding:
+    reason = source.profile.unlocked[target].rstrip(".")  # type: ignore[index]
+    return Finding(
+        "lock-not-committed",
+        "warning",
+        f"{source.profile.name} has no lock for {target} with Python {python}, and says why: {reason}.",
+        remedies=(
+            Remedy("Where it can be made, make it.", f"provision lock {source.path} --target {target}"),
+        ),
     )
 
 
