@@ -140,6 +140,25 @@ def test_one_that_cannot_be_locked_does_not_keep_the_others(
     assert (ran.code, ran.codes) == (4, ["lock-missing", "no-build"])
 
 
+def test_a_lock_that_is_missing_for_a_reason(
+    tiny_tensorflow: LoopbackIndex, tmp_path: Path, tiny: Here
+) -> None:
+    """The profile says why there is none: the check repeats it, and is content. Otherwise it says how to say so."""
+    profile(tmp_path, "a", CPU + "unlocked: {{linux-x86_64: no public hash of the build is known}}\n")
+    profile(tmp_path, "b")
+    ran = tiny("lock", "profiles/a.yaml", "--check", "--json")
+    assert (ran.code, ran.codes) == (0, ["lock-not-committed"])
+    assert "says why: no public hash of the build is known." in ran.document["findings"][0]["summary"]
+    ran = tiny("lock", "--all", "--check", "--json")
+    assert (ran.code, sorted(ran.codes)) == (4, ["lock-missing", "lock-not-committed"])
+    assert "unlocked: {linux-x86_64" in ran.out
+    assert tiny("lock", "--all").code == 0, "it can be made all the same"
+    assert tiny("lock", "--all", "--check", "--json").codes == []
+    profile(tmp_path, "a", CPU + "unlocked: {{macos-arm64: nobody asked}}\n")
+    ran = tiny("lock", "profiles/a.yaml", "--check", "--json")
+    assert (ran.code, ran.codes) == (2, ["contradiction"])
+
+
 def test_nothing_to_lock(tiny_tensorflow: LoopbackIndex, tmp_path: Path, tiny: Here) -> None:
     profile(tmp_path, "a")
     ran = tiny("lock", "--all", "--python", "3.12", "--json")

@@ -344,7 +344,10 @@ def outdated(made: Lock, knowledge: Knowledge) -> bool:
 
 
 def _missing(source: Source, target: str, python: str, session: Session) -> Finding:
-    """A lock that is to be made; where it needs files that only people can fetch, that is a warning."""
+    """A lock that is to be made; a warning where the profile says why it is not there, or where it needs files that
+    only people can fetch."""
+    if target in source.profile.unlocked:
+        return _not_committed(source, target, python)
     try:
         stack = resolve(source.profile, target, python, session.knowledge)
         vendor.located(stack, session.beside / source.profile.wheels.folder)
@@ -355,7 +358,30 @@ def _missing(source: Source, target: str, python: str, session: Session) -> Find
         "lock-missing",
         "error",
         message("pipeline.lock-missing.summary-3", name=source.profile.name, target=target, python=python),
-        remedies=(Remedy(message("pipeline.lock-missing.way-3"), f"provision lock {source.path}"),),
+        remedies=(
+            Remedy(message("pipeline.lock-missing.way-3"), f"provision lock {source.path}"),
+            Remedy(message("pipeline.lock-missing.way-4", target=target)),
+        ),
+    )
+
+
+def _not_committed(source: Source, target: str, python: str) -> Finding:
+    reason = source.profile.unlocked[target].rstrip(".")  # type: ignore[index]
+    return Finding(
+        "lock-not-committed",
+        "warning",
+        message(
+            "pipeline.lock-not-committed.summary",
+            name=source.profile.name,
+            target=target,
+            python=python,
+            reason=reason,
+        ),
+        remedies=(
+            Remedy(
+                message("pipeline.lock-not-committed.way"), f"provision lock {source.path} --target {target}"
+            ),
+        ),
     )
 
 
