@@ -14,13 +14,11 @@ from dataclasses import MISSING, fields, is_dataclass
 from functools import cache
 from typing import Annotated, Any, Literal, get_args, get_origin, get_type_hints
 
-import yaml
-
 from provision.knowledge.rows import EVIDENCE, KINDS, Row
 from provision.messages import LANGUAGES, bilingual, message
 from provision.model.finding import Evidence, Finding, Remedy, UsageError
+from provision.parsed import NotYaml, parsed
 
-_Loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _HEADER = ("schema", "verified-on", "sources", "defaults", "templates")
 #: Keys whose list may be written as one text.
 _ONE_OR_MORE = ("versions", "packages", "pythons")
@@ -68,8 +66,8 @@ def expand_pythons(text: str) -> tuple[str, ...]:
 
 def _document(text: str, origin: str) -> dict[str, Any]:
     try:
-        document = yaml.load(text, Loader=_Loader)  # noqa: S506 (a safe loader, in C where it is there)
-    except yaml.YAMLError as error:
+        document = parsed(text)
+    except NotYaml as error:
         raise _refuse(origin, "", message("knowledge.document.this-is-not-yaml"), str(error)) from error
     if not isinstance(document, dict):
         words = message("knowledge.hint.kinds", kinds=tuple(KINDS))
