@@ -13,6 +13,7 @@ import click
 from provision.cli.common import json_option
 from provision.cli.helping import verb_group
 from provision.cli.knowledge_learn import learn
+from provision.cli.language import word
 from provision.messages import message
 from provision.model.finding import Finding, Remedy, UsageError
 
@@ -62,7 +63,9 @@ def list_rows(kind: str, as_json: bool) -> int:
     rows = _knowledge().list()
     kinds = sorted({kind_of(row) for row in rows})
     if kind and kind not in kinds:
-        raise UsageError(_unknown("no-such-kind", f"There are no rows of kind {kind!r}.", kind, kinds))
+        raise UsageError(
+            _unknown("no-such-kind", message("cli.knowledge.no-kind", kind=repr(kind)), kind, kinds)
+        )
     _report([row for row in rows if not kind or kind_of(row) == kind], as_json)
     return 0
 
@@ -77,7 +80,9 @@ def show(row_id: str, as_json: bool) -> int:
     row = knowledge.row(row_id)
     if row is None:
         ids = [r.id for r in knowledge.list()]
-        raise UsageError(_unknown("no-such-row", f"There is no row {row_id!r}.", row_id, ids))
+        raise UsageError(
+            _unknown("no-such-row", message("cli.knowledge.no-row", row=repr(row_id)), row_id, ids)
+        )
     if as_json:
         print_json({**_as_json(row), "findings": []})
     else:
@@ -94,15 +99,15 @@ def search(words: tuple[str, ...], as_json: bool) -> int:
     rows = _knowledge().search(" ".join(words))
     _report(rows, as_json)
     if not rows and not as_json:
-        say(f"No row holds all of: {', '.join(words)}.", err=True)
+        say(word("cli.knowledge.none", words=words), err=True)
     return 0
 
 
 command.add_command(learn)
 
 
-def _unknown(code: str, summary: str, word: str, known: Iterable[str]) -> Finding:
-    near = difflib.get_close_matches(word, list(known), 3, 0.5)
+def _unknown(code: str, summary: str, asked: str, known: Iterable[str]) -> Finding:
+    near = difflib.get_close_matches(asked, list(known), 3, 0.5)
     ways = tuple(Remedy(message("cli.unknown.way", name=name)) for name in near)
     return Finding(
         code,
@@ -152,14 +157,16 @@ def told(value: Any) -> str:
         return ", ".join(f"{key} {told(item)}".strip() for key, item in value.items())
     if isinstance(value, list | tuple):
         return ", ".join(told(item) for item in value)
-    return "" if value is None or value is False else "yes" if value is True else str(value)
+    return "" if value is None or value is False else word("cli.yes") if value is True else str(value)
 
 
 def _show(row: Row) -> None:
     from provision.cli.rendering import pad, paint, say
     from provision.knowledge import kind_of
 
-    say(f"{paint(row.id, sys.stdout, bold=True)}   {kind_of(row)} row of {row.origin}")
+    say(
+        f"{paint(row.id, sys.stdout, bold=True)}   {word('cli.knowledge.row-of', kind=kind_of(row), origin=row.origin)}"
+    )
     say()
     last = ("source", "evidence", "verified_on")
     names = [f.name for f in dataclasses.fields(row) if f.name not in ("id", "origin", *last)]

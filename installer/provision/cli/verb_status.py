@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from provision.cli.common import environment_option, json_option, profile_argument, quiet_option
 from provision.cli.helping import verb
+from provision.cli.language import word
 
 if TYPE_CHECKING:
     from provision.pipeline.session import Session
@@ -56,9 +57,8 @@ def _conda(prefix: str, session: Session, as_json: bool, quiet: bool) -> int:
              "findings": [f.to_json() for f in findings]}
         )  # fmt: skip
     elif not quiet:
-        beside = f" and {len(found.wheels)} wheels" if found.wheels else ""
-        say(
-            f"{shown(prefix)}   a conda environment, not made by provision: {len(found.packages)} packages{beside}"
-        )
+        key = "conda-wheels" if found.wheels else "conda"
+        text = word(f"cli.status.{key}", count=len(found.packages), wheels=len(found.wheels))
+        say(f"{shown(prefix)}   {text}")
         print_findings(findings, err=False)
     return 1

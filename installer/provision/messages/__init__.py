@@ -71,7 +71,7 @@ class Joined(Text):
 
 
 class Bent(Text):
-    """A text as a part of another one: without its full stop, in lower case, without the place in front of it."""
+    """A text as a part of another one: without its full stop, with another first letter, without its place."""
 
     __slots__ = ("how", "place", "text")
     text: Text
@@ -93,6 +93,8 @@ class Bent(Text):
 def _bent(text: str, how: str, place: str, lang: str) -> str:
     if how == "lowered":
         return text[:1].lower() + text[1:] if lang == "en" else text
+    if how == "raised":
+        return text[:1].upper() + text[1:] if lang == "en" else text
     if how == "unstopped":
         return text.rstrip(".。")
     return text.removeprefix(f"{place}: ").removeprefix(f"{place}：")
@@ -105,6 +107,11 @@ def _bend(text: str, how: str, place: str = "") -> str:
 def unstopped(text: str) -> str:
     """Without the full stop, for a place inside a sentence."""
     return _bend(text, "unstopped")
+
+
+def raised(text: str) -> str:
+    """With a capital first letter, for the beginning of a sentence; languages without case stay."""
+    return _bend(text, "raised")
 
 
 def lowered(text: str) -> str:
@@ -189,11 +196,18 @@ def _pattern(form: str) -> str:
     parts, end, seen = [], 0, set()
     for place in _PLACE.finditer(form):
         name = place[1]
-        inner = f"(?P={name})" if name in seen else f"(?P<{name}>.+?)" if name else re.escape(place[0][0])
-        parts += [re.escape(form[end : place.start()]), inner]
+        parts.append(re.escape(form[end : place.start()]))
+        if not name:
+            parts.append(re.escape(place[0][0]))
+        else:
+            parts.append(f"(?P={name})" if name in seen else f"(?P<{name}>.*?)")
+            seen.add(name)
         end = place.end()
-        seen.add(name)
     return "".join((*parts, re.escape(form[end:])))
+
+
+def exists(key: str) -> bool:
+    return key in catalogue(key.partition(".")[0], "en")
 
 
 def areas() -> tuple[str, ...]:
