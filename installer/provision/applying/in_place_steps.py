@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 
 from provision.applying.in_place import before_place, is_plain, put_away, read_before, walk
 from provision.applying.steps import Context, Handler, gather, mend_sizes, refuse_hostile
+from provision.condaprefix import owned_files
 from provision.messages import message
-from provision.model.finding import ApplyError, Finding, Remedy
+from provision.model.finding import ApplyError, Evidence, Finding, Remedy
 from provision.model.inventory import Inventory
 from provision.model.plan import Step
 
@@ -69,6 +70,8 @@ class InstallInPlace:
         known: dict[str, bool] = {}
         if linked := [path for path in coming if not is_plain(files, context.folder, path, known)]:
             raise ApplyError(_linked(context.folder, linked))
+        if theirs := sorted(owned_files(files, context.folder).intersection(coming)):
+            raise ApplyError(_of_conda(context.folder, theirs))
         self._note(context, coming)
         put_away(files, context.layout, coming, _inventory(context).packages)
         installer.install(context.folder, wheels)
@@ -95,6 +98,15 @@ def _linked(environment: str, paths: Sequence[str]) -> Finding:
         message("applying.planted-link.summary-2", environment=environment, paths=paths[0]),
         remedies=(Remedy(message("applying.planted-link.way-2")),),
     )
+
+
+def _of_conda(environment: str, paths: Sequence[str]) -> Finding:
+    return Finding(
+        "conda-managed", "error",
+        message("applying.conda-managed.summary", path=paths[0]),
+        detail=message("applying.conda-managed.detail", count=len(paths)), evidence=(Evidence(f"{environment}/conda-meta"),),
+        remedies=(Remedy(message("applying.conda-managed.way"), "provision apply PROFILE --environment .venv-gpu"),),
+    )  # fmt: skip
 
 
 def _inventory(context: Context) -> Inventory:

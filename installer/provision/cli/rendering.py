@@ -101,6 +101,16 @@ def width(text: str) -> int:
     )
 
 
+def clipped(text: str, columns: int) -> str:
+    """A text in so many columns, with dots where it goes on."""
+    if width(text) <= columns:
+        return text
+    end = len(text)
+    while width(text[:end]) > columns - 4:
+        end -= 1
+    return f"{text[:end]} ..."
+
+
 def pad(text: str, columns: int) -> str:
     return text + " " * max(1 if text else 0, columns - width(text))
 

@@ -7,16 +7,16 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
 
-from provision.cli.language import local, word
+from provision.cli.language import local, lock_line, word
 from provision.cli.rendering import finding_lines, pad, paint, row, say, seconds, size, sparkline, width
 from provision.model.plan import Action
-from provision.model.receipt import JobResult
 from provision.model.state import EnvState, Layout
 
 if TYPE_CHECKING:
     from provision.applying.engine import Outcome
     from provision.model.lock import Lock
     from provision.model.plan import Plan
+    from provision.model.receipt import JobResult
     from provision.model.stack import Choice
     from provision.pipeline.environments import Prepared
 
@@ -84,7 +84,12 @@ def _show_stack(lock: Lock) -> None:
     if chosen:
         say(row(word("cli.label.stack"), "   ".join(_choice(c.axis, c.value) for c in chosen)))
         levels = [
-            word("cli.plan.level", axis=c.axis, level=confidence(c.confidence), because=c.because)
+            word(
+                "cli.plan.level",
+                axis=c.axis,
+                level=confidence(c.confidence),
+                because=lock_line(c.because, c.rule),
+            )
             for c in chosen
             if c.axis in lock.frameworks
         ]
@@ -105,7 +110,7 @@ def chosen(choice: Choice, value: str = "") -> str:
         "cli.choice",
         value=value or choice.value,
         level=confidence(choice.confidence),
-        because=choice.because,
+        because=lock_line(choice.because, choice.rule),
     )
 
 
@@ -167,7 +172,12 @@ def _show_held(lock: Lock) -> None:
     if lock.patches:
         say()
     for patch in lock.patches:
-        text = word("cli.plan.held", requirement=patch.requirement, because=patch.because, rule=patch.rule)
+        text = word(
+            "cli.plan.held",
+            requirement=patch.requirement,
+            because=lock_line(patch.because, patch.rule),
+            rule=patch.rule,
+        )
         say(f"  {text}")
 
 
@@ -203,13 +213,20 @@ def show_outcome(prepared: Prepared, outcome: Outcome, quiet: bool) -> None:
     if outcome.receipt:
         say()
         say(verdict(outcome.receipt.verdict, outcome.receipt.proves, fg="green", bold=True))
-    receipt = Layout(plan.environment).receipt(outcome.generation)
+    receipt = _newest(Layout(plan.environment).receipt(outcome.generation))
     ready, blank = word("cli.ready"), " " * width(word("cli.ready"))
     say(f"{ready}provision run {shown_reference(prepared)}-- python train.py")
     activate = word("cli.ready.activate", command=activation(plan.environment)) + " " * 5
     say(
         f"{blank}{activate if prepared.lock.manager == 'venv' else ''}{word('cli.ready.receipt', path=shown(receipt))}"
     )
+
+
+def _newest(receipt: str) -> str:
+    """An environment that is changed in place again has `0-2.json` beside `0.json`."""
+    first = Path(receipt)
+    later = [p for p in first.parent.glob(f"{first.stem}-*.json") if p.stem.rpartition("-")[2].isdecimal()]
+    return str(max(later, key=lambda p: int(p.stem.rpartition("-")[2]), default=first))
 
 
 def shown_reference(prepared: Prepared) -> str:
@@ -241,11 +258,12 @@ def _show_failed(prepared: Prepared, outcome: Outcome) -> None:
 
 def show_status(state: EnvState) -> None:
     where = shown(state.environment)
-    if state.kind != "ours":
-        say(f"{where}   {word(f'cli.status.{state.kind}', generation=state.generation)}")
-        return
-    text = word("cli.status.ours", generation=state.generation, last=max(state.generations))
-    say(f"{where}   {text}   {_proven(state)}   {_drift(state)}")
+    if state.kind == "ours":
+        text = word("cli.status.ours", generation=state.generation, last=max(state.generations))
+    else:
+        text = word(f"cli.status.{state.kind}", generation=state.generation)
+    proven = f"   {_proven(state)}   {_drift(state)}" if state.kind in ("ours", "adopted") else ""
+    say(f"{where}   {text}{proven}")
 
 
 def _proven(state: EnvState) -> str:

@@ -25,6 +25,7 @@ _SHOWN = 3
 @verb("doctor")
 @click.argument("subject", required=False, metavar="[PROFILE|ENVIRONMENT|PYTHON]")
 @click.option("--train", is_flag=True)
+@click.option("--files", is_flag=True)
 @click.option("--fix", is_flag=True)
 @click.option("-y", "--yes", is_flag=True)
 @click.option("--installed", type=click.Path(exists=True, dir_okay=False, path_type=Path), metavar="FILE")
@@ -34,7 +35,7 @@ _SHOWN = 3
 @json_option
 @quiet_option
 def command(
-    subject: str | None, train: bool, fix: bool, yes: bool, machine_file: Path | None, as_json: bool,
+    subject: str | None, train: bool, files: bool, fix: bool, yes: bool, machine_file: Path | None, as_json: bool,
     quiet: bool, installed: Path | None,
 ) -> int:  # fmt: skip
     from provision.cli.common import make_session
@@ -45,6 +46,7 @@ def command(
         reference=subject,
         installed=installed,
         train=train,
+        files=files,
         lang="zh" if language() == "zh" and not as_json else "en",
     )
     answer = run_doctor(session, question)

@@ -22,7 +22,7 @@ def command(reference: str | None, environment: str | None, as_json: bool) -> in
 
     session = Session()
     path = find_environment(session, reference, environment)
-    state, generations = inspect(session.files, path), history(session.files, path)
+    state, generations = inspect(session.files, path, contents=False), history(session.files, path)
     if as_json:
         rows = [asdict(g) for g in generations]
         facts = {"environment": path, "kind": state.kind, "generation": state.generation}
@@ -43,7 +43,7 @@ def _row(generation: Generation) -> list[str]:
         else ""
     )
     return [
-        str(generation.number),
+        str(generation.number) if generation.number else word("cli.history.in-place"),
         word(f"cli.outcome.{generation.outcome}"),
         generation.created[:16].replace("T", " "),
         generation.profile,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -48,6 +49,8 @@ def command(
     session.replay, session.record = _absolute(chosen["replay"]), _absolute(chosen["record"])
     session.taken = _absolute(chosen["taken"])
     names, more = _upgraded(chosen["upgrade"], session)
+    if every and not chosen["upgrade"]:
+        names = replace(names, settled=True)
     references = _references((*profiles, *more), every, session)
     sources = [v for reference in references for v in variants_of(read(reference, session.folder))]
     if check:

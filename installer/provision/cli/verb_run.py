@@ -20,12 +20,14 @@ from provision.model.finding import Finding, Remedy, UsageError
 @json_option
 @click.argument("words", nargs=-1, type=click.UNPROCESSED, metavar="[PROFILE] -- COMMAND [ARGUMENTS]...")
 def command(words: tuple[str, ...], environment: str | None, as_json: bool) -> int:
-    from provision.pipeline.environments import command_environment, current_state
+    from provision.pipeline.places import current_state
+    from provision.pipeline.running import command_environment
     from provision.pipeline.session import Session
 
     profile, arguments = _split(words)
-    state = current_state(Session(), profile, environment)
-    variables = command_environment(state, dict(os.environ))
+    session = Session()
+    state = current_state(session, profile, environment)
+    variables = command_environment(state, session, dict(os.environ))
     program = shutil.which(arguments[0], path=variables["PATH"])
     if program is None:
         raise UsageError(

@@ -10,7 +10,7 @@ import click
 
 from provision.cli.common import json_option, machine_option, profile_argument, variant_option
 from provision.cli.helping import verb
-from provision.cli.language import local, word
+from provision.cli.language import local, lock_line, word
 from provision.messages import message
 from provision.model.finding import Finding, UsageError
 
@@ -119,7 +119,12 @@ def _show_choice(choice: Choice) -> None:
 
     value = choice.value or word("cli.any")
     known = choice.rule and choice.axis != "python"
-    say(row(choice.axis, chosen(choice, value) if known else f"{value}   {local(choice.because)}"))
+    say(
+        row(
+            choice.axis,
+            chosen(choice, value) if known else f"{value}   {lock_line(choice.because, choice.rule)}",
+        )
+    )
     if choice.rule:
         say(row("", _knowledge(choice.rule, choice.source)))
 
@@ -132,12 +137,18 @@ def _show_more(stack: Stack | Lock, patches: tuple[Patch, ...]) -> None:
     from provision.cli.rendering import row, say
 
     held = [
-        (p.requirement, word("cli.why.held", because=p.because, rule=p.rule, source=p.source))
+        (
+            p.requirement,
+            word("cli.why.held", because=lock_line(p.because, p.rule), rule=p.rule, source=p.source),
+        )
         for p in patches
     ]
-    needs = [(f"{n.what} {n.value}".strip(), local(n.because)) for n in stack.needs]
+    needs = [(f"{n.what} {n.value}".strip(), lock_line(n.because, n.rule)) for n in stack.needs]
     notes = [
-        (word(f"cli.{n.severity}"), word("cli.why.held", because=n.because, rule=n.rule, source=n.source))
+        (
+            word(f"cli.{n.severity}"),
+            word("cli.why.held", because=lock_line(n.because, n.rule), rule=n.rule, source=n.source),
+        )
         for n in stack.notes
     ]
     sets = [(f"{key}={value}", "") for key, value in stack.variables.items()]
@@ -185,7 +196,7 @@ def _show_axis(axis: str, found: Why, groups: tuple[Group, ...]) -> None:
             )
     for patch in _patches(found):
         if _name(patch.requirement) == axis:
-            say(row(word("cli.label.held"), f"{patch.requirement}   {local(patch.because)}"))
+            say(row(word("cli.label.held"), f"{patch.requirement}   {lock_line(patch.because, patch.rule)}"))
             say(row("", _knowledge(patch.rule, patch.source)))
     for group in groups:
         _show_group(group)

@@ -10,7 +10,7 @@ import click
 
 from provision.cli.common import json_option, machine_option, profile_argument, variant_option
 from provision.cli.helping import verb
-from provision.cli.language import local, word
+from provision.cli.language import local, lock_line, word
 from provision.model.finding import Finding, UnsatisfiableError
 
 if TYPE_CHECKING:
@@ -95,7 +95,7 @@ def _show_fit(fit: Fit) -> None:
         if choice.axis in FRAMEWORKS:
             say(row(choice.axis, chosen(choice)))
     for patch in fit.lock.patches if fit.lock else stack.patches:
-        say(row(word("cli.label.held"), f"{patch.requirement}   {local(patch.because)}"))
+        say(row(word("cli.label.held"), f"{patch.requirement}   {lock_line(patch.because, patch.rule)}"))
     if fit.lock is None:
         say(row(word("cli.label.packages"), word("cli.why-not.not-asked")))
     else:

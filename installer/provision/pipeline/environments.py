@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -13,7 +12,6 @@ from provision.inspecting import inspect
 from provision.messages import joined, message, unstopped
 from provision.model.finding import (
     BlockedError,
-    CheckFailed,
     Finding,
     LockError,
     Remedy,
@@ -36,9 +34,10 @@ from provision.pipeline.locks import (
     targets_of,
     text_digest,
 )
-from provision.pipeline.places import find_environment, holding, make_whole
+from provision.pipeline.places import current_state, holding
 from provision.pipeline.profiles import Source, find_lock, read, variants_of
 from provision.pipeline.session import Session, environment_path, read_machine_file
+from provision.pipeline.strangers import must_be_known
 from provision.pipeline.vendor import MISSING
 from provision.planning import Known, Request, interpreter_for, plan
 from provision.resolving import python_choices, pythons, resolve
@@ -116,6 +115,7 @@ def prepare(reference: str, session: Session, options: Options) -> Prepared:
     planned = withheld(plan(made, digest, state, machine, request, said), made, session)
     if relocked is not None:
         planned = replace(planned, blockers=(*relocked.findings, *planned.blockers))
+    planned = replace(planned, blockers=(*planned.blockers, *_barred(planned, made, session)))
     prepared = Prepared(
         source=source,
         lock=made,
@@ -134,6 +134,19 @@ def prepare(reference: str, session: Session, options: Options) -> Prepared:
     from provision.pipeline.in_place import in_place
 
     return in_place(prepared, session, options)
+
+
+def _barred(planned: Plan, made: Lock, session: Session) -> tuple[Finding, ...]:
+    """What keeps the files from being fetched, as far as that is known before anything is asked for."""
+    fetched = {step.subject for step in planned.steps if step.action == "fetch"}
+    try:
+        if any(a.file in fetched for a in made.artifacts):
+            session.host_catalog.check_way(made.indexes)
+        if missing := [a for a in made.conda if a.file in fetched]:
+            session.conda.check_way(missing)
+    except BlockedError as error:
+        return error.findings
+    return ()
 
 
 def _in_its_python(source: Source, session: Session, options: Options) -> Options:
@@ -487,7 +500,7 @@ def prove(
         made,
         Path(interpreter(folder)),
         demand(made, level=options.level, device=proof_device(options), vendor=made.hardware),  # type: ignore[arg-type]
-        ProcessSmokeRunner(),
+        ProcessSmokeRunner(scratch=session.cache / "tmp"),
         session.now,
         digest=digest,
         generation=generation,
@@ -540,16 +553,6 @@ def machine_summary(machine: Machine) -> dict[str, Any]:
     }
 
 
-def current_state(session: Session, reference: str | None, environment: str | None) -> EnvState:
-    """The environment that a verb means: the one named, the profile's, or the only one of the folder.
-
-    If a killed run left it half changed, it is made whole first.
-    """
-    path = find_environment(session, reference, environment)
-    make_whole(session, path)
-    return inspect(session.files, path)
-
-
 def made_from(session: Session, state: EnvState) -> tuple[Lock, str]:
     """The lock that an environment was made from, if the file is still what it was."""
     record = state.record
@@ -570,67 +573,9 @@ def made_from(session: Session, state: EnvState) -> tuple[Lock, str]:
 def run_verify(reference: str | None, session: Session, options: Options) -> Receipt:
     """Prove an environment again, as it is now."""
     state = current_state(session, reference, options.environment)
-    must_be_ours(state)
+    must_be_known(state, session)
     made, digest = made_from(session, state)
-    layout = Layout(state.environment)
     assert state.generation is not None
-    folder = layout.generation(state.generation)
-    return prove(made, digest, folder, state.generation, session, options, environment=state.environment)
-
-
-def must_be_ours(state: EnvState) -> None:
-    if state.kind == "ours":
-        return
-    text = message(
-        f"pipeline.must-be-ours.{state.kind}", environment=state.environment, generation=state.generation
+    return prove(
+        made, digest, state.folder, state.generation, session, options, environment=state.environment
     )
-    raise CheckFailed(
-        Finding(
-            f"environment-{state.kind}",
-            "error",
-            text,
-            remedies=(Remedy(message("pipeline.must-be-ours.way"), "provision apply PROFILE"),),
-        )
-    )
-
-
-def command_environment(state: EnvState, base: dict[str, str]) -> dict[str, str]:
-    """The variables that a command of `run` sees: the environment first on PATH, the lock's variables set."""
-    must_be_ours(state)
-    environment = Path(state.environment)
-    is_conda = (environment / "conda-meta").is_dir()
-    inside = [str(environment / name) for name in (_CONDA_FOLDERS if is_conda else _FOLDERS)[os.name == "nt"]]
-    kept = {k: v for k, v in base.items() if k not in _OF_OTHER_ENVIRONMENTS}
-    return {
-        **kept,
-        "PATH": os.pathsep.join([*inside, base.get("PATH", "")]),
-        ("CONDA_PREFIX" if is_conda else "VIRTUAL_ENV"): state.environment,
-        **(conda_variables(environment) if is_conda else {}),
-        **(state.record.variables if state.record else {}),
-    }
-
-
-#: Folders of programs inside an environment: on POSIX, on Windows. Conda's as its activation would put them.
-_FOLDERS = (("bin",), ("Scripts",))
-_CONDA_FOLDERS = (
-    ("bin",),
-    ("", "Library/mingw-w64/bin", "Library/usr/bin", "Library/bin", "Scripts", "bin"),
-)
-_OF_OTHER_ENVIRONMENTS = frozenset(
-    {"PYTHONHOME", "VIRTUAL_ENV", "CONDA_PREFIX", "CONDA_DEFAULT_ENV", "CONDA_PROMPT_MODIFIER", "CONDA_SHLVL"}
-)
-
-
-def conda_variables(prefix: Path) -> dict[str, str]:
-    """The variables that conda packages ask for as data (`etc/conda/env_vars.d/*.json`); their shell hooks are
-    not run."""
-    import json
-
-    found: dict[str, str] = {}
-    for path in sorted((prefix / "etc" / "conda" / "env_vars.d").glob("*.json")):
-        try:
-            document = json.loads(path.read_text(encoding="utf-8"))
-        except (OSError, ValueError):
-            continue
-        found.update({str(k): str(v) for k, v in document.items()} if isinstance(document, dict) else {})
-    return found

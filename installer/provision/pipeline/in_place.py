@@ -77,6 +77,7 @@ def in_place(prepared: Prepared, session: Session, options: Options) -> Prepared
         proof_device=demand(prepared.lock, device=options.device, vendor=prepared.lock.hardware).device,
         present=session.store.present(prepared.lock.artifacts),
         users=users_of(environment),
+        reinstall=options.reinstall,
     )
     families = session.knowledge.rows(FamilyRow)
     made = repair(prepared.lock, prepared.plan.lock, inventory.digest, inventory, families, wish)

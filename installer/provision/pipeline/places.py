@@ -14,6 +14,7 @@ from provision.model.state import Layout
 
 if TYPE_CHECKING:
     from provision.applying.recovery import Recovered
+    from provision.model.state import EnvState
     from provision.pipeline.session import Session
     from provision.ports import Files
 
@@ -129,6 +130,18 @@ def recovered_text(done: Recovered) -> str:
     if done.verb == "gc":
         return message(f"pipeline.recovered.gc-{what}")
     return message(f"pipeline.recovered.{what}", verb=done.verb, generation=done.generation)
+
+
+def current_state(session: Session, reference: str | None, environment: str | None) -> EnvState:
+    """The environment that a verb means: the one named, the profile's, or the only one of the folder.
+
+    If a killed run left it half changed, it is made whole first.
+    """
+    from provision.inspecting import inspect
+
+    path = find_environment(session, reference, environment)
+    make_whole(session, path)
+    return inspect(session.files, path)
 
 
 def make_whole(session: Session, environment: str) -> None:

@@ -11,7 +11,7 @@ from provision.model.finding import Finding, LockError, ProvisionError, Remedy, 
 from provision.model.lock import Lock
 from provision.model.receipt import Receipt
 from provision.model.state import Layout
-from provision.pipeline.places import find_environment
+from provision.pipeline.places import current_state, find_environment
 from provision.pipeline.session import Session
 
 
@@ -60,7 +60,7 @@ def lock_of(
     session: Session, receipt: Receipt, reference: str | None, environment: str | None
 ) -> Lock | None:
     """The lock that was proven, where its file still is what it was."""
-    from provision.pipeline.environments import current_state, made_from
+    from provision.pipeline.environments import made_from
 
     try:
         made, digest = made_from(session, current_state(session, reference, environment))

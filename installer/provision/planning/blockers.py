@@ -23,7 +23,7 @@ def wrong_place(lock: Lock, machine: Machine, request: Request) -> Iterator[Find
 
 
 def blockers(lock: Lock, state: EnvState, machine: Machine, request: Request) -> Iterator[Finding]:
-    if state.kind in ("foreign", "broken"):
+    if state.kind in ("foreign", "adopted", "broken"):
         yield _not_ours(state)
     no_python = lock.manager == "venv" and interpreter_for(lock, machine, request) is None
     if no_python and not request.fetchable_python:
@@ -77,19 +77,19 @@ def _not_ours(state: EnvState) -> Finding:
             ),
             remedies=(Remedy(message("planning.environment-broken.way"), f"rm {state.environment}"),),
         )
+    in_place = Remedy(
+        message("planning.not-ours.way"),
+        "provision apply PROFILE --in-place",
+    )
+    other = Remedy(message("planning.not-ours.way-2"), "provision apply PROFILE --environment .venv-gpu")
+    away = Remedy(message("planning.not-ours.way-3"), f"mv {state.environment} {state.environment}.old")
+    adopted = state.kind == "adopted"
+    told = "adopted" if adopted else "foreign"
     return Finding(
         "environment-foreign",
         "error",
-        message("planning.environment-foreign.summary", environment=state.environment),
-        remedies=(
-            Remedy(
-                message("planning.environment-foreign.way"), "provision apply PROFILE --environment .venv-gpu"
-            ),
-            Remedy(
-                message("planning.environment-foreign.way-2"),
-                f"mv {state.environment} {state.environment}.old",
-            ),
-        ),
+        message(f"planning.environment-foreign.{told}", environment=state.environment),
+        remedies=(in_place, other, away) if adopted else (other, in_place, away),
     )
 
 

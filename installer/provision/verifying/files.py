@@ -7,12 +7,11 @@ import posixpath
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from functools import reduce
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from provision.messages import joined, message
-from provision.model.finding import Evidence, Finding, Remedy
+from provision.model.finding import Evidence, Finding, Remedy, Severity
 from provision.model.lock import Lock
 from provision.ports import FileFact
 
@@ -61,10 +60,13 @@ class _Claims:
         self.owners[path].append((owner, sha256))
 
 
-def check_files(tree: Tree, lock: Lock) -> tuple[Finding, ...]:
-    """All that is wrong with the files of an environment that was made from a lock; nothing for a sound one."""
+def check_files(tree: Tree, lock: Lock, shared: bool = False) -> tuple[Finding, ...]:
+    """All that is wrong with the files of an environment that was made from a lock; nothing for a sound one.
+
+    `shared`: it was made by somebody else and only changed to the lock, so that more may stand in it.
+    """
     claims = _claims(tree)
-    return (
+    found = (
         *_distributions(tree, lock),
         *_records(tree),
         *_missing_and_altered(tree, claims),
@@ -72,6 +74,12 @@ def check_files(tree: Tree, lock: Lock) -> tuple[Finding, ...]:
         *_foreign(tree, claims),
         *_cudnns(tree),
     )
+    return tuple(map(_in_place, found)) if shared else found
+
+
+def _in_place(finding: Finding) -> Finding:
+    severity: Severity = "note" if finding.code == "package-foreign" else finding.severity
+    return replace(finding, severity=severity, remedies=() if severity == "note" else (_MEND,))
 
 
 def _claims(tree: Tree) -> _Claims:
@@ -198,7 +206,9 @@ def _owned_twice(claims: _Claims, lock: Lock) -> Iterator[Finding]:
         if len(names) > 1 and not _OWN.fullmatch(path) and (differ or set(names) & set(lock.absent)):
             pairs[names].append(path)
     for names, paths in sorted(pairs.items()):
-        text = message("verifying.file-owned-twice.summary", names=reduce(_and, names), files=_count(paths))
+        text = message(
+            "verifying.file-owned-twice.summary", names=joined(names, " and "), files=_count(paths)
+        )
         yield _finding("file-owned-twice", text, paths)
 
 
@@ -233,15 +243,12 @@ def _by_owner(code: str, paths: Mapping[str, list[str]]) -> Iterator[Finding]:
         yield _finding(code, text, sorted(found))
 
 
-def _and(first: str, second: str) -> str:
-    return message("verifying.and", first=first, second=second)
-
-
 def _count(paths: Sequence[str]) -> str:
     return message("verifying.files", count=len(paths))
 
 
 _AGAIN = Remedy(message("verifying.module.way"), "provision apply PROFILE --reinstall")
+_MEND = Remedy(message("verifying.module.way-2"), "provision apply PROFILE --in-place --reinstall")
 
 
 def _finding(code: str, summary: str, paths: Sequence[str], severity: str = "error") -> Finding:

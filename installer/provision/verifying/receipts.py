@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from provision.messages import joined, message, recalled
+from provision.messages import joined, message
+from provision.messages.recognising import recognised
 from provision.model.finding import Evidence, Finding, Remedy
 from provision.model.lock import Lock
 from provision.model.receipt import JobResult, Receipt
@@ -95,4 +96,4 @@ def _finding(kept: Finding) -> Finding:
 
 def _recalled(text: str) -> str:
     """A log of many lines is none of our messages."""
-    return recalled(text, "verifying") if len(text) < _LONG else text
+    return recognised(text, "verifying") if len(text) < _LONG else text
