@@ -10,6 +10,7 @@ import click
 
 from provision.cli.common import complete_profiles, json_option, quiet_option
 from provision.cli.helping import verb
+from provision.cli.language import word
 from provision.messages import message
 from provision.model.finding import Finding, LockError, Remedy, UnsatisfiableError, UsageError
 
@@ -86,9 +87,10 @@ def _references(profiles: tuple[str, ...], every: bool, session: Session) -> lis
 
 
 def _nothing(chosen: dict[str, Any]) -> Finding:
-    asked = " and ".join(filter(None, (", ".join(chosen["targets"]), ", ".join(chosen["pythons"]))))
+    targets, pythons = ", ".join(chosen["targets"]), ", ".join(chosen["pythons"])
+    asked = message("cli.and", first=targets, second=pythons) if targets and pythons else targets or pythons
     return Finding(
-        "nothing-to-lock", "error", message("cli.nothing-to-lock.summary", what=asked or 'these profiles'),
+        "nothing-to-lock", "error", message("cli.nothing-to-lock.summary", what=asked or message("cli.these-profiles")),
         detail=message("cli.nothing-to-lock.detail"),
         remedies=(Remedy(message("cli.nothing-to-lock.way"), "provision why PROFILE python"),),
     )  # fmt: skip
@@ -107,14 +109,18 @@ def _check(sources: list[Source], session: Session, as_json: bool, quiet: bool) 
         return 0
     print_findings(findings)
     if not quiet:
-        say(f"{len(sources)} {'profile matches its' if len(sources) == 1 else 'profiles match their'} locks.")
+        say(word("cli.lock.matching", count=len(sources)))
     return 0
 
 
 def _tell(locked: Locked, session: Session) -> None:
     """One line of progress for each finished lock."""
-    packages = f": {len(locked.lock.pins)} packages, {locked.status}" if locked.lock else ""
-    session.reporter.stage("Locked" if locked.lock else "Failed", f"{_title(locked)}{packages}")
+    if locked.lock is None:
+        session.reporter.stage(word("cli.stage.failed"), _title(locked))
+        return
+    status = word(f"cli.lock.{locked.status}")
+    text = word("cli.lock.told", lock=_title(locked), count=len(locked.lock.pins), status=status)
+    session.reporter.stage(word("cli.stage.locked"), text)
 
 
 def _title(locked: Locked) -> str:
@@ -162,7 +168,14 @@ def _show(done: list[Locked]) -> None:
     from provision.locking.diffing import diff
 
     show([diff(d.before, d.lock) for d in done if d.lock is not None and d.status == "written"])
-    counts = {word: sum(d.status == word for d in done) for word in ("written", "unchanged", "failed")}
-    told = ", ".join(f"{count} {word}" for word, count in counts.items() if count)
-    where = f": {shown(done[0].path)}" if len(done) == 1 and done[0].lock else ""
-    say(f"{len(done)} locks: {told}" if len(done) > 1 else f"1 lock {done[0].status}{where}")
+    if len(done) > 1:
+        counts = {s: sum(d.status == s for d in done) for s in ("written", "unchanged", "failed")}
+        told = [
+            word("cli.lock.count", count=count, status=word(f"cli.lock.{status}"))
+            for status, count in counts.items()
+            if count
+        ]
+        say(word("cli.lock.several", count=len(done), told=told))
+        return
+    where = f"{word('cli.colon')}{shown(done[0].path)}" if done[0].lock else ""
+    say(word("cli.lock.one", status=word(f"cli.lock.{done[0].status}")) + where)

@@ -6,6 +6,7 @@ from functools import cache
 from importlib.resources import files
 from typing import Any
 
+from provision.messages import message
 from provision.parsed import parsed
 
 
@@ -39,5 +40,9 @@ def crash(code: int | None) -> dict[str, Any] | None:
         if signal in row["signals"] or (code & 0xFFFFFFFF) in row["codes"]:
             return dict(row)
     if code < 0:
-        return {"id": "crash-other", "name": f"signal {-code}", "cause": "", "source": "POSIX signal(7)"}
+        return {
+            "id": "crash-other",
+            "name": message("verifying.signal", number=-code),
+            "source": "POSIX signal(7)",
+        }
     return None
