@@ -25,6 +25,8 @@ class Wish:
     present: frozenset[str] = frozenset()
     #: People and programs that use the environment now, one line each.
     users: tuple[str, ...] = ()
+    #: Install all that the lock has again, whatever is there.
+    reinstall: bool = False
 
 
 def repair(
@@ -32,10 +34,11 @@ def repair(
 ) -> Plan:
     """The steps that make the environment hold what the lock says and leave the rest of it alone."""
     blockers = tuple(_blockers(lock, inventory))
-    removals = {} if blockers else _removals(lock, inventory, families)
+    removals = {} if blockers else _removals(lock, inventory, families, wish.reinstall)
     coming = [a for a in lock.packages if not blockers and _must_come(a, inventory, removals)]
     blockers += tuple(_conda_blockers(removals, coming, inventory))
-    steps = tuple(_steps(lock, inventory, removals, coming, wish)) if not blockers else ()
+    remains = (*inventory.litter, *_left(lock, inventory, families))
+    steps = tuple(_steps(lock, remains, removals, coming, wish)) if not blockers else ()
     missing = [a for a in coming if a.sha256 not in wish.present]
     return Plan(
         profile=lock.profile,
@@ -60,11 +63,18 @@ def _blockers(lock: Lock, inventory: Inventory) -> Iterator[Finding]:
             "provision apply PROFILE --environment .venv-gpu",
         ),
     )
+    if lock.manager == "conda" or lock.libraries:
+        yield _generations_only(lock, where)
     if inventory.externally_managed:
         yield Finding(
             "externally-managed", "error",
             message("repairing.externally-managed.summary", where=where),
             evidence=(Evidence(inventory.externally_managed, "PEP 668"),), remedies=ways,
+        )  # fmt: skip
+    elif inventory.protected:
+        yield Finding(
+            "conda-base", "error", message("repairing.conda-base.summary", where=where),
+            evidence=(Evidence(inventory.protected),), remedies=ways,
         )  # fmt: skip
     elif inventory.maker == "none" or not inventory.packages:
         yield Finding(
@@ -91,14 +101,35 @@ def _blockers(lock: Lock, inventory: Inventory) -> Iterator[Finding]:
         )
 
 
+def _left(lock: Lock, inventory: Inventory, families: Sequence[FamilyRow]) -> Iterator[str]:
+    """Folders without an owner, of the families that the lock brings or forbids; others are not this lock's."""
+    ours = {canonicalize_name(name) for name in (*(a.name for a in lock.packages), *lock.absent)}
+    folders = {f.folder for f in families if any(canonicalize_name(m) in ours for m in f.members)}
+    yield from (path for path in inventory.unowned if path.rpartition("/")[2] in folders)
+
+
+def _generations_only(lock: Lock, where: str) -> Finding:
+    what = (
+        message("repairing.not-in-place.conda")
+        if lock.manager == "conda"
+        else ", ".join(one.library for one in lock.libraries)
+    )
+    return Finding(
+        "not-in-place", "error",
+        message("repairing.not-in-place.summary", profile=lock.profile, what=what, where=where),
+        remedies=(Remedy(message("repairing.not-in-place.way"), "provision apply PROFILE --environment .venv-gpu"),),
+    )  # fmt: skip
+
+
 def _removals(
-    lock: Lock, inventory: Inventory, families: Sequence[FamilyRow]
+    lock: Lock, inventory: Inventory, families: Sequence[FamilyRow], all_again: bool
 ) -> dict[str, tuple[Installed, str]]:
     """info folder -> (distribution, why it goes)."""
     locked: dict[str, Artifact] = {canonicalize_name(a.name): a for a in lock.packages}
     gone: dict[str, tuple[Installed, str]] = {}
     for one in inventory.distributions:
-        if because := _why_it_goes(one, locked, lock, families):
+        again = "asked to install it again" if all_again and one.name in locked else ""
+        if because := _why_it_goes(one, locked, lock, families) or again:
             gone[one.info] = (one, because)
     # Taking one of two that share files breaks the other: those of the lock are put back whole.
     taken = {path for one, _ in gone.values() for path in one.files}
@@ -179,13 +210,13 @@ def _conda_blockers(
 
 def _steps(
     lock: Lock,
-    inventory: Inventory,
+    remains: Sequence[str],
     removals: dict[str, tuple[Installed, str]],
     coming: Sequence[Artifact],
     wish: Wish,
 ) -> Iterator[Step]:
     yield from _bringing([a for a in coming if a.sha256 not in wish.present], coming)
-    yield from _removing(inventory, removals)
+    yield from _removing(remains, removals)
     for artifact in coming:
         args = {
             "index": artifact.index,
@@ -194,14 +225,8 @@ def _steps(
             "sha256": artifact.sha256,
         }
         subject = f"{artifact.name} {artifact.version}"
-        yield Step(
-            action="install",
-            kind="in-place",
-            subject=subject,
-            reason=message("repairing.steps.lock-has-it"),
-            args=args,
-        )
-    if coming or removals or inventory.litter or inventory.unowned:
+        yield Step(action="install", kind="in-place", subject=subject, reason="the lock has it", args=args)
+    if coming or removals or remains:
         for job in wish.jobs:
             args = {"device": wish.proof_device}
             yield Step(
@@ -235,15 +260,17 @@ def _bringing(missing: Sequence[Artifact], coming: Sequence[Artifact]) -> Iterat
         )
 
 
-def _removing(inventory: Inventory, removals: dict[str, tuple[Installed, str]]) -> Iterator[Step]:
+def _removing(remains: Sequence[str], removals: dict[str, tuple[Installed, str]]) -> Iterator[Step]:
     for info, (one, because) in sorted(removals.items()):
         subject = f"{one.name} {one.version}"
         yield Step(action="remove", kind="package", subject=subject, reason=because, args={"info": info})
-    for path in inventory.litter:
-        reason = message("repairing.removing.what-interrupted-install-left")
-        yield Step(action="remove", kind="litter", subject=path, reason=reason, args={"path": path})
-    for path in inventory.unowned:
-        reason = message("repairing.removing.no-distribution-owns-it")
+    for path in remains:
+        interrupted = path.rpartition("/")[2].startswith("~")
+        reason = message(
+            "repairing.removing.what-interrupted-install-left"
+            if interrupted
+            else "repairing.removing.no-distribution-owns-it"
+        )
         yield Step(action="remove", kind="litter", subject=path, reason=reason, args={"path": path})
 
 

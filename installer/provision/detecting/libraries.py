@@ -17,8 +17,9 @@ from provision.model.finding import Finding
 from provision.model.machine import Software
 from provision.ports import Host, Reader
 
-#: Places in the order of the search: LD_LIBRARY_PATH beats the RUNPATH by which wheels find theirs.
-_REACHED = ("ld-library-path", "path", "venv", "conda", "ld-cache")
+#: Places in the order of the search: Windows looks in its own folder before PATH; LD_LIBRARY_PATH beats the RUNPATH
+#: by which wheels find theirs.
+_REACHED = ("system", "ld-library-path", "path", "venv", "conda", "ld-cache")
 _TOOLKITS = ("/usr/local/cuda", "/usr/local/cuda-*", "/opt/cuda")
 _WINDOWS_TOOLKITS = r"C:\Program Files\NVIDIA GPU Computing Toolkit\CUDA\v*"
 
@@ -56,6 +57,7 @@ def _folders(look: _Look) -> Iterator[tuple[str, str]]:
     """(place, folder) in the order of the search."""
     variables = look.reader.environ()
     if look.host.os == "windows":
+        yield "system", variables.get("SystemRoot", r"C:\Windows") + r"\System32"
         yield from (("path", folder) for folder in look.entries("PATH"))
     else:
         yield from (("ld-library-path", folder) for folder in look.entries("LD_LIBRARY_PATH"))
@@ -202,33 +204,42 @@ def _rank(place: str) -> int:
     return _REACHED.index(place) if place in _REACHED else len(_REACHED)
 
 
+#: Places that the user fills, in words.
+_WHERE = {"ld-library-path": "LD_LIBRARY_PATH", "path": "PATH", "system": "System32"}
+
+
 def _shadowed(copies: tuple[Software, ...]) -> Iterator[Finding]:
     """A copy on a search path of the user's hides another version, such as the one that a wheel brought."""
     for winner in copies:
-        if not winner.active or winner.place not in ("ld-library-path", "path"):
+        if not winner.active or winner.place not in _WHERE:
             continue
         hidden = [copy for copy in copies if _hides(winner, copy)]
         if hidden:
-            variable = "LD_LIBRARY_PATH" if winner.place == "ld-library-path" else "PATH"
             yield found(
                 "library-shadowed",
                 "warning",
                 message(
-                    "detecting.shadowed.on-hides",
+                    "detecting.shadowed.in-hides"
+                    if winner.place == "system"
+                    else "detecting.shadowed.on-hides",
                     library=winner.facts["library"],
                     version=winner.version,
-                    variable=variable,
+                    variable=_WHERE[winner.place],
                     others=[f"{copy.version} ({copy.place})" for copy in hidden],
                 ),
                 evidence=[(copy.path, copy.version) for copy in (winner, *hidden)],
-                remedies=[
-                    message(
-                        "detecting.shadowed.take-out",
-                        folder=winner.path.rpartition(winner.facts["library"])[0],
-                        variable=variable,
-                    )
-                ],
+                remedies=[_uncovered(winner)],
             )
+
+
+def _uncovered(winner: Software) -> str:
+    if winner.place == "system":
+        return message("detecting.shadowed.remove", path=winner.path)
+    return message(
+        "detecting.shadowed.take-out",
+        folder=winner.path.rpartition(winner.facts["library"])[0],
+        variable=_WHERE[winner.place],
+    )
 
 
 def _hides(winner: Software, copy: Software) -> bool:

@@ -12,6 +12,8 @@ from provision.knowledge.symptoms import Lang
 from provision.messages import said
 from provision.model.finding import Evidence, Finding, Remedy, Severity
 
+#: How packages are installed and removed where no environment is known.
+PIP = {"install": "pip install", "uninstall": "pip uninstall -y"}
 Proof = Iterable[tuple[str, str]]
 
 

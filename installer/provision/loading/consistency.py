@@ -20,7 +20,16 @@ def contradictions(profile: Profile, root: Table) -> list[Finding]:
         *_vendor_conflicts(profile, root),
         *_wanted_and_absent(profile, root),
         *_only_conda(profile, root),
+        *_unlocked(profile, root),
     ]
+
+
+def _unlocked(profile: Profile, root: Table) -> Iterator[Finding]:
+    """A reason for a lock that is not there, of a target that has none anyway."""
+    table = root.get("unlocked")
+    for target in (t for t in profile.unlocked if profile.targets and t not in profile.targets):
+        what = f"'{target}' is none of the profile's targets"
+        yield _at(table, "contradiction", what, "remove it, or add it to 'targets'")
 
 
 def _only_conda(profile: Profile, root: Table) -> Iterator[Finding]:

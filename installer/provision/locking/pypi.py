@@ -33,6 +33,22 @@ def lock(
     closure = _close(stack, profile, catalog, keep, names)
     packages = tuple(sorted((_artifact(p, stack) for p in closure), key=lambda a: a.name))
     build = _build_packages(stack, catalog, closure, packages, names)
+    return _made(stack, profile, digests, packages, build)
+
+
+def again(stack: Stack, profile: Profile, digests: Digests, former: Lock) -> Lock | None:
+    """The lock that the stack makes with the files of a former lock, without asking anybody.
+
+    None where they do not suffice: what a patch adds is not among them.
+    """
+    held = {a.name for a in former.packages}
+    added = {canonicalize_name(Requirement(p.requirement).name) for p in stack.patches if p.kind == "add"}
+    return _made(stack, profile, digests, former.packages, former.build) if added <= held else None
+
+
+def _made(
+    stack: Stack, profile: Profile, digests: Digests, packages: tuple[Artifact, ...], build: tuple[Artifact, ...]
+) -> Lock:  # fmt: skip
     return Lock(
         profile=profile.name,
         target=stack.target,

@@ -13,7 +13,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterable, Mapping
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Final
 
@@ -145,8 +145,18 @@ def stopped(text: str) -> str:
 
 
 def unstopped(text: str) -> str:
-    """Without the full stop at its end, to go on after it."""
+    """Without the full stop at its end, for a place inside a sentence or to go on after it."""
     return changed(text, _unstopped)
+
+
+def lowered(text: str) -> str:
+    """With a small first letter, for a place inside a sentence; Chinese stays, a name may begin it."""
+    return changed(text, _lowered)
+
+
+def unplaced(text: str, place: str) -> str:
+    """Without the file that the text begins with, where that is shown beside it."""
+    return changed(text, partial(_unplaced, place=place))
 
 
 def _sentence(text: str) -> str:
@@ -157,6 +167,14 @@ def _stopped(text: str) -> str:
     if text.endswith(_STOPS):
         return text
     return text + ("。" if _CHINESE.search(text) else ".")
+
+
+def _lowered(text: str) -> str:
+    return text if _CHINESE.search(text) else text[:1].lower() + text[1:]
+
+
+def _unplaced(text: str, place: str) -> str:
+    return text.removeprefix(f"{place}: ").removeprefix(f"{place}：")
 
 
 def _unstopped(text: str) -> str:
@@ -184,6 +202,48 @@ def catalogue(area: str, lang: str) -> Mapping[str, Template]:
     path = _FOLDER / lang / f"{area}.json"
     document: dict[str, Template] = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
     return document
+
+
+def recalled(text: str, area: str) -> str:
+    """The message of an area that an English text is, such as one that a receipt kept or that click said; what no
+    template fits stays a text. Values may be messages of the area themselves."""
+    if isinstance(text, Text) or not text:
+        return text
+    for key, pattern in _patterns(area):
+        if found := pattern.fullmatch(text):
+            return message(
+                key, **{name: _value(name, value, area) for name, value in found.groupdict().items()}
+            )
+    return text
+
+
+def _value(name: str, text: str, area: str) -> object:
+    return int(text) if name == "count" and text.isdigit() else recalled(text, area)
+
+
+@cache
+def _patterns(area: str) -> tuple[tuple[str, re.Pattern[str]], ...]:
+    """Those that say most first: `{value} is not {choice}.` fits too much. A template of places alone fits all."""
+    forms = [
+        (key, form)
+        for key, text in catalogue(area, "en").items()
+        for form in ((text,) if isinstance(text, str) else text.values())
+        if any(c.isalpha() for c in _PLACE.sub("", form))
+    ]
+    forms.sort(key=lambda pair: len(_PLACE.sub("", pair[1])), reverse=True)
+    return tuple((key, re.compile(_pattern(form), re.DOTALL)) for key, form in forms)
+
+
+def _pattern(form: str) -> str:
+    """A place that stands twice holds the same twice."""
+    parts, end, seen = [], 0, set()
+    for place in _PLACE.finditer(form):
+        name = place[1]
+        inner = f"(?P={name})" if name in seen else f"(?P<{name}>.+?)" if name else re.escape(place[0][0])
+        parts += [re.escape(form[end : place.start()]), inner]
+        end = place.end()
+        seen.add(name)
+    return "".join((*parts, re.escape(form[end:])))
 
 
 def areas() -> tuple[str, ...]:

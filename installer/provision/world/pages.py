@@ -79,6 +79,7 @@ class IndexClient:
     ) -> None:
         self._config = config or IndexConfig()
         self._kept = _Pages(cache / "pages") if cache else None
+        self._scratch = cache / "tmp" if cache else None
         self._offline = offline
         self._limits = limits or Limits()
         self._memory = _Memory(default=self._config.default_url)
@@ -137,7 +138,7 @@ class IndexClient:
     def default(self) -> str:
         """The address of the default index: the machine's, else the one that the engine falls back on."""
         if self._memory.default is None:
-            self._memory.default = _engines_default()
+            self._memory.default = _engines_default(self._scratch)
         return self._memory.default
 
     def _ask(self, name: str, place: str) -> Listing | None:
@@ -176,11 +177,11 @@ class IndexClient:
         return page
 
 
-def _engines_default() -> str:
+def _engines_default(scratch: Path | None) -> str:
     """Ask uv, without a network, which address it uses where nobody names one."""
     from provision.world import uv
 
-    with tempfile.TemporaryDirectory(prefix="provision-") as folder:
+    with uv.temporary_folder(scratch) as folder:
         Path(folder, "requirements.in").touch()
         done = uv.run(
             ["pip", "compile", "requirements.in", "--emit-index-url", "--offline", "--quiet"], cwd=folder

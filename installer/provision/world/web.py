@@ -16,7 +16,7 @@ import ssl
 import threading
 import time
 import urllib.request
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -274,6 +274,22 @@ class Web:
         if self._context is None:
             self._context = _context(self._config, self._environ)
         return self._context
+
+
+def check_way(config: IndexConfig, urls: Iterable[str]) -> None:
+    """Before anything is asked: raises BlockedError where the way to a URL is a SOCKS proxy that is not spoken here."""
+    web = Web(config)
+    for url in filter(is_remote, urls):
+        try:
+            web._proxy(urlsplit(url))
+        except Trouble as trouble:
+            raise trouble.kind(trouble.finding) from trouble
+
+
+def may_be_socks(config: IndexConfig) -> bool:
+    """Whether a SOCKS proxy is set for anything."""
+    set_here = (config.proxy or "", *urllib.request.getproxies().values())
+    return any(proxy.startswith("socks") for proxy in set_here)
 
 
 def host_of(url: str) -> str:
