@@ -17,7 +17,7 @@ from typing import Annotated, Any, Literal, get_args, get_origin, get_type_hints
 import yaml
 
 from provision.knowledge.rows import EVIDENCE, KINDS, Row
-from provision.messages import LANGUAGES, bilingual, message
+from provision.messages import LANGUAGES, bilingual, message, said
 from provision.model.finding import Evidence, Finding, Remedy, UsageError
 
 _Loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
@@ -116,12 +116,9 @@ def _row(kind: type[Row], item: dict[str, Any], origin: str) -> Row:
         row: Row = _build(kind, item)
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         text = error.args[0] if error.args and isinstance(error.args[0], str) else str(error)
-        raise _refuse(
-            origin,
-            str(item.get("id", "?")),
-            text,
-            message("knowledge.refuse.shape", shape=kind.__doc__ or ""),
-        ) from error
+        # What a row may hold is told by the row's own words, which are English.
+        shape = bilingual({"en": kind.__doc__ or "", "zh": said(message("knowledge.refuse.shape"), "zh")})
+        raise _refuse(origin, str(item.get("id", "?")), text, shape) from error
     if row.evidence not in EVIDENCE or not row.source or not row.verified_on:
         words = message("knowledge.hint.evidence", evidence=EVIDENCE)
         raise _refuse(origin, row.id, message("knowledge.row.row-needs-source-evidence-and"), words)
