@@ -37,7 +37,8 @@ CHINESE = re.compile("[\u4e00-\u9fff]")
 ENGLISH = re.compile(r"\b(the|of|is|are|not|which|with|from|that|has|have|cannot|does|another|there|an|or)\b")
 #: What is no sentence of ours: quoted text, another program's error, a command.
 NOT_OURS = re.compile(
-    r"`[^`]*`|'[^']*'|\"[^\"]*\"|\b\w*Error: [ -~]+|docker run [ -~]+|_ARRAY_API not found|operator \S+ does not exist|--?[\w-]+"
+    r"`[^`]*`|'[^']*'|\"[^\"]*\"|\b\w*Error: [ -~]+|docker run [ -~]+|_ARRAY_API not found"
+    r"|operator \S+ does not exist|--?[\w-]+"
 )
 
 
