@@ -47,7 +47,9 @@ def print_findings(findings: Iterable[Finding], err: bool = True) -> None:
 def finding_lines(finding: Finding, stream: TextIO) -> list[str]:
     """The fact first, then its evidence, then the ways out."""
     head = paint(word(f"cli.{finding.severity}"), stream, fg=COLOURS[finding.severity], bold=True)
-    lines = [f"{head}: {local(finding.summary)}  {paint(f'[{finding.code}]', stream, dim=True)}"]
+    lines = [
+        f"{head}{word('cli.colon')}{local(finding.summary)}  {paint(f'[{finding.code}]', stream, dim=True)}"
+    ]
     snippet, evidence, remedies = _without_snippet(finding)
     lines += [f"  {line}" for line in snippet.splitlines()]
     lines += [f"    {line}" for line in local(finding.detail).splitlines()]

@@ -8,13 +8,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from provision.cli.rendering import finding_lines, paint, row, say, seconds, size, sparkline
-from provision.model.receipt import JobResult
 from provision.model.state import EnvState, Layout
 
 if TYPE_CHECKING:
     from provision.applying.engine import Outcome
     from provision.model.lock import Lock
     from provision.model.plan import Plan
+    from provision.model.receipt import JobResult
     from provision.pipeline.environments import Prepared
 
 FRAMEWORKS = ("torch", "tensorflow")
@@ -183,10 +183,17 @@ def show_outcome(prepared: Prepared, outcome: Outcome, quiet: bool) -> None:
         say(
             f"{paint('Verdict: ' + outcome.receipt.verdict, fg='green', bold=True)}. {outcome.receipt.proves}"
         )
-    receipt = Layout(plan.environment).receipt(outcome.generation)
+    receipt = _newest(Layout(plan.environment).receipt(outcome.generation))
     say(f"Ready: provision run {shown_reference(prepared)}-- python train.py")
     activate = f"activate: {activation(plan.environment)}     " if prepared.lock.manager == "venv" else ""
     say(f"       {activate}receipt: {shown(receipt)}")
+
+
+def _newest(receipt: str) -> str:
+    """An environment that is changed in place again has `0-2.json` beside `0.json`."""
+    first = Path(receipt)
+    later = [p for p in first.parent.glob(f"{first.stem}-*.json") if p.stem.rpartition("-")[2].isdecimal()]
+    return str(max(later, key=lambda p: int(p.stem.rpartition("-")[2]), default=first))
 
 
 def shown_reference(prepared: Prepared) -> str:
@@ -218,10 +225,10 @@ def show_status(state: EnvState) -> None:
     where = shown(state.environment)
     if state.kind == "absent":
         say(f"{where}   there is no environment")
-    elif state.kind == "foreign":
-        say(f"{where}   not made by provision")
     elif state.kind == "broken":
         say(f"{where}   points at generation {state.generation}, which is not there")
+    elif state.kind == "adopted":
+        say(f"{where}   changed in place   {_proven(state)}   {_drift(state)}")
     else:
         say(
             f"{where}   generation {state.generation} of {max(state.generations)}   {_proven(state)}   {_drift(state)}"

@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 from provision.detecting.rows import Row, table
 from provision.detecting.sighting import Sighting, found
+from provision.messages import message
 from provision.model.finding import Finding
 from provision.model.machine import Software
 from provision.ports import Host, Reader
@@ -204,7 +205,7 @@ def _rank(place: str) -> int:
 
 
 #: Places that the user fills, in words.
-_WHERE = {"ld-library-path": "on LD_LIBRARY_PATH", "path": "on PATH", "system": "in System32"}
+_WHERE = {"ld-library-path": "LD_LIBRARY_PATH", "path": "PATH", "system": "System32"}
 
 
 def _shadowed(copies: tuple[Software, ...]) -> Iterator[Finding]:
@@ -214,19 +215,31 @@ def _shadowed(copies: tuple[Software, ...]) -> Iterator[Finding]:
             continue
         hidden = [copy for copy in copies if _hides(winner, copy)]
         if hidden:
-            folder = winner.path.rpartition(winner.facts["library"])[0]
             yield found(
                 "library-shadowed",
                 "warning",
-                f"{winner.facts['library']} {winner.version} {_WHERE[winner.place]} hides "
-                + ", ".join(f"{copy.version} ({copy.place})" for copy in hidden),
-                evidence=[(copy.path, copy.version) for copy in (winner, *hidden)],
-                remedies=[
-                    f"Remove {winner.path}: Windows looks there before it looks along PATH."
+                message(
+                    "detecting.shadowed.in-hides"
                     if winner.place == "system"
-                    else f"Take {folder} out of {_WHERE[winner.place].removeprefix('on ')}."
-                ],
+                    else "detecting.shadowed.on-hides",
+                    library=winner.facts["library"],
+                    version=winner.version,
+                    variable=_WHERE[winner.place],
+                    others=[f"{copy.version} ({copy.place})" for copy in hidden],
+                ),
+                evidence=[(copy.path, copy.version) for copy in (winner, *hidden)],
+                remedies=[_uncovered(winner)],
             )
+
+
+def _uncovered(winner: Software) -> str:
+    if winner.place == "system":
+        return message("detecting.shadowed.remove", path=winner.path)
+    return message(
+        "detecting.shadowed.take-out",
+        folder=winner.path.rpartition(winner.facts["library"])[0],
+        variable=_WHERE[winner.place],
+    )
 
 
 def _hides(winner: Software, copy: Software) -> bool:
@@ -244,10 +257,16 @@ def _partial(look: _Look, folders: Iterable[tuple[str, str]]) -> Iterator[Findin
                 yield found(
                     "library-partial",
                     "error",
-                    f"{folder} holds {len(there)} of the {len(row['members'])} files of {row['main']}",
-                    detail="They load one another by name: a partial copy fails at the first that lacks.",
+                    message(
+                        "detecting.partial.holds-files",
+                        folder=folder,
+                        there=len(there),
+                        all=len(row["members"]),
+                        library=row["main"],
+                    ),
+                    detail=message("detecting.partial.they-load-one-another-by"),
                     evidence=[(folder, ", ".join(there)), ("knowledge", row["id"])],
-                    remedies=["Put the whole set of one archive there, or remove it."],
+                    remedies=[message("detecting.partial.put-whole-set-one-archive")],
                 )
 
 

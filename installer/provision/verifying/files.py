@@ -7,11 +7,11 @@ import posixpath
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from provision.messages import message
-from provision.model.finding import Evidence, Finding, Remedy
+from provision.model.finding import Evidence, Finding, Remedy, Severity
 from provision.model.lock import Lock
 from provision.ports import FileFact
 
@@ -58,10 +58,13 @@ class _Claims:
         self.owners[path].append((owner, sha256))
 
 
-def check_files(tree: Tree, lock: Lock) -> tuple[Finding, ...]:
-    """All that is wrong with the files of an environment that was made from a lock; nothing for a sound one."""
+def check_files(tree: Tree, lock: Lock, shared: bool = False) -> tuple[Finding, ...]:
+    """All that is wrong with the files of an environment that was made from a lock; nothing for a sound one.
+
+    `shared`: it was made by somebody else and only changed to the lock, so that more may stand in it.
+    """
     claims = _claims(tree)
-    return (
+    found = (
         *_distributions(tree, lock),
         *_records(tree),
         *_missing_and_altered(tree, claims),
@@ -69,6 +72,12 @@ def check_files(tree: Tree, lock: Lock) -> tuple[Finding, ...]:
         *_foreign(tree, claims),
         *_cudnns(tree),
     )
+    return tuple(map(_in_place, found)) if shared else found
+
+
+def _in_place(finding: Finding) -> Finding:
+    severity: Severity = "note" if finding.code == "package-foreign" else finding.severity
+    return replace(finding, severity=severity, remedies=() if severity == "note" else (_MEND,))
 
 
 def _claims(tree: Tree) -> _Claims:
@@ -229,6 +238,7 @@ def _count(paths: Sequence[str]) -> str:
 
 
 _AGAIN = Remedy(message("verifying.module.way"), "provision apply PROFILE --reinstall")
+_MEND = Remedy(message("verifying.module.way-2"), "provision apply PROFILE --in-place --reinstall")
 
 
 def _finding(code: str, summary: str, paths: Sequence[str], severity: str = "error") -> Finding:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 import stat as stat_module
 import sys
 from pathlib import Path
@@ -71,6 +70,8 @@ class HostFiles:
         if _is_link(path, found) or not stat_module.S_ISDIR(found.st_mode):
             _unlink(path)
         else:
+            import shutil
+
             shutil.rmtree(path, onerror=_Retry(path))
 
     def rename(self, source: str, destination: str) -> None:
@@ -101,15 +102,21 @@ class HostFiles:
     def free(self, path: str) -> int | None:
         for folder in (Path(path), *Path(path).parents):
             if folder.exists():
-                return shutil.disk_usage(folder).free
+                return _free(folder)
         return None
+
+
+def _free(folder: Path) -> int:
+    import shutil  # Loaded late, here and elsewhere: a rollback needs nothing of it.
+
+    return shutil.disk_usage(folder).free
 
 
 def space(path: str) -> tuple[int, int] | None:
     """The file system of a path (or of its nearest existing parent) as a number, and its free bytes."""
     for folder in (Path(path), *Path(path).parents):
         try:
-            return folder.stat().st_dev, shutil.disk_usage(folder).free
+            return folder.stat().st_dev, _free(folder)
         except OSError:
             continue
     return None
@@ -174,6 +181,8 @@ class _Retry:
             if not os.path.islink(item):  # noqa: PTH114
                 os.chmod(item, stat_module.S_IRWXU)  # noqa: PTH101
         if os.path.isdir(path) and not os.path.islink(path):  # noqa: PTH112, PTH114
+            import shutil
+
             shutil.rmtree(path)
         elif os.path.lexists(path):
             _unlink(path)
