@@ -13,7 +13,8 @@ def rows() -> dict[str, Any]:
     import yaml
 
     text = files(__package__).joinpath("rows.yaml").read_text(encoding="utf-8")
-    loaded: dict[str, Any] = yaml.safe_load(text)
+    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+    loaded: dict[str, Any] = yaml.load(text, Loader=loader)  # noqa: S506
     return loaded
 
 
