@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
+from provision.messages import message
 from provision.model.finding import Evidence, Finding, Remedy
 from provision.prefix import site_packages
 
@@ -142,16 +143,16 @@ def _doubled(double: Double) -> Finding:
     wheel, conda = double.versions
     return Finding(
         "two-owners", "error",
-        f"{double.distribution} has two owners: conda's record says {conda}, a wheel of {wheel} was installed over it.",
-        detail=f"{double.shared} files are claimed by both; on disk is {wheel}, and conda does not know.",
+        message("condaprefix.two-owners.summary", distribution=double.distribution, conda=conda, wheel=wheel),
+        detail=message("condaprefix.two-owners.detail", shared=double.shared, wheel=wheel),
         evidence=(
             Evidence(f"conda-meta/{double.conda}.json", conda),
             Evidence(f"{double.distribution}-{wheel}.dist-info", wheel),
         ),
         remedies=(
-            Remedy("Make the environment anew from a profile: conda packages first, wheels solved on top of them."),
+            Remedy(message("condaprefix.two-owners.way")),
             Remedy(
-                "Or let conda put its own package back.",
+                message("condaprefix.two-owners.way-2"),
                 f"conda install --force-reinstall {double.conda.rsplit('-', 2)[0]}",
             ),
         ),

@@ -9,6 +9,7 @@ from packaging.utils import canonicalize_name
 from packaging.version import InvalidVersion, Version
 
 from provision.knowledge.rows import FamilyRow
+from provision.messages import message
 from provision.model.finding import Evidence, Finding, Remedy
 from provision.model.inventory import Installed, Inventory
 from provision.model.lock import Artifact, Lock
@@ -57,30 +58,47 @@ def repair(
 def _blockers(lock: Lock, inventory: Inventory) -> Iterator[Finding]:
     where = inventory.environment
     ways = (
-        Remedy("Make an environment of its own instead.", "provision apply PROFILE --environment .venv-gpu"),
+        Remedy(
+            message("repairing.common.make-environment-its-own-instead"),
+            "provision apply PROFILE --environment .venv-gpu",
+        ),
     )
     if lock.manager == "conda" or lock.libraries:
         yield _generations_only(lock, where)
     if inventory.externally_managed:
         yield Finding(
             "externally-managed", "error",
-            f"{where} belongs to the system's package manager; packages put into it could break the system.",
+            message("repairing.externally-managed.summary", where=where),
             evidence=(Evidence(inventory.externally_managed, "PEP 668"),), remedies=ways,
         )  # fmt: skip
     elif inventory.protected:
         yield Finding(
-            "conda-base", "error", f"{where} is where conda itself lives, or is frozen; it is not changed.",
+            "conda-base", "error", message("repairing.conda-base.summary", where=where),
             evidence=(Evidence(inventory.protected),), remedies=ways,
         )  # fmt: skip
     elif inventory.maker == "none" or not inventory.packages:
-        yield Finding("no-environment", "error", f"{where} is no Python environment.", remedies=ways)
+        yield Finding(
+            "no-environment", "error", message("repairing.no-environment.summary", where=where), remedies=ways
+        )
     elif not inventory.writable:
-        yield Finding("read-only", "error", f"{where} cannot be written by this user.", remedies=ways)
+        yield Finding(
+            "read-only", "error", message("repairing.read-only.summary", where=where), remedies=ways
+        )
     elif inventory.python != lock.python:
         yield Finding(
-            "wrong-python", "error", f"{where} has Python {inventory.python}; the lock is for {lock.python}.",
-            remedies=(*ways, Remedy("Or lock for that Python.", f"provision lock PROFILE --python {inventory.python}")),
-        )  # fmt: skip
+            "wrong-python",
+            "error",
+            message(
+                "repairing.wrong-python.summary", where=where, python=inventory.python, python2=lock.python
+            ),
+            remedies=(
+                *ways,
+                Remedy(
+                    message("repairing.wrong-python.way"),
+                    f"provision lock PROFILE --python {inventory.python}",
+                ),
+            ),
+        )
 
 
 def _left(lock: Lock, inventory: Inventory, families: Sequence[FamilyRow]) -> Iterator[str]:
@@ -91,11 +109,15 @@ def _left(lock: Lock, inventory: Inventory, families: Sequence[FamilyRow]) -> It
 
 
 def _generations_only(lock: Lock, where: str) -> Finding:
-    what = "conda's packages" if lock.manager == "conda" else ", ".join(one.library for one in lock.libraries)
+    what = (
+        message("repairing.not-in-place.conda")
+        if lock.manager == "conda"
+        else ", ".join(one.library for one in lock.libraries)
+    )
     return Finding(
         "not-in-place", "error",
-        f"{lock.profile} brings {what}, which are put into generations only, not into {where}.",
-        remedies=(Remedy("Build it beside that one.", "provision apply PROFILE --environment .venv-gpu"),),
+        message("repairing.not-in-place.summary", profile=lock.profile, what=what, where=where),
+        remedies=(Remedy(message("repairing.not-in-place.way"), "provision apply PROFILE --environment .venv-gpu"),),
     )  # fmt: skip
 
 
@@ -113,7 +135,10 @@ def _removals(
     taken = {path for one, _ in gone.values() for path in one.files}
     for one in inventory.distributions:
         if one.info not in gone and one.name in locked and (shared := taken & set(one.files)):
-            gone[one.info] = (one, f"shares {len(shared)} files with what is removed; it is installed again")
+            gone[one.info] = (
+                one,
+                message("repairing.removals.shares-files-with-what-is", shared=len(shared)),
+            )
     return gone
 
 
@@ -123,18 +148,20 @@ def _why_it_goes(
     wanted = locked.get(one.name)
     if wanted is None:
         if one.name in {canonicalize_name(name) for name in lock.absent}:
-            return "the lock says that it must be absent"
+            return message("repairing.why-it-goes.lock-says-that-it-must")
         for family in families:
             rival = _rival(one.name, family, locked)
             if rival:
-                return f"it writes the same folder `{family.folder}` as {rival}"
+                return message(
+                    "repairing.why-it-goes.it-writes-same-folder-as", folder=family.folder, rival=rival
+                )
         return ""
     if one.broken:
-        return f"its metadata is broken ({one.broken})"
+        return message("repairing.why-it-goes.its-metadata-is-broken", broken=one.broken)
     if not _same_version(one.version, wanted.version):
-        return f"the lock has {wanted.version}"
+        return message("repairing.why-it-goes.lock-has", version=wanted.version)
     if one.missing:
-        return f"{len(one.missing)} of its files are missing"
+        return message("repairing.why-it-goes.its-files-are-missing", len=len(one.missing))
     return ""
 
 
@@ -169,11 +196,14 @@ def _conda_blockers(
     if names:
         yield Finding(
             "conda-managed", "error",
-            f"conda manages {', '.join(names)} in {inventory.environment}; they are not replaced under its feet.",
+            message("repairing.conda-managed.summary", names=tuple(names), environment=inventory.environment),
             evidence=(Evidence(f"{inventory.environment}/conda-meta"),),
             remedies=(
-                Remedy("Make an environment of its own instead.", "provision apply PROFILE --environment .venv"),
-                Remedy("Or have conda take them away first.", f"conda remove {' '.join(names)}"),
+                Remedy(
+                    message("repairing.common.make-environment-its-own-instead"),
+                    "provision apply PROFILE --environment .venv",
+                ),
+                Remedy(message("repairing.conda-managed.way-2"), f"conda remove {' '.join(names)}"),
             ),
         )  # fmt: skip
 
@@ -199,23 +229,35 @@ def _steps(
     if coming or removals or remains:
         for job in wish.jobs:
             args = {"device": wish.proof_device}
-            yield Step(action="prove", kind="job", subject=job, reason=f"level {lock.smoke.level}", args=args)
+            yield Step(
+                action="prove",
+                kind="job",
+                subject=job,
+                reason=message("repairing.steps.level", level=lock.smoke.level),
+                args=args,
+            )
 
 
 def _bringing(missing: Sequence[Artifact], coming: Sequence[Artifact]) -> Iterator[Step]:
     for artifact in missing:
         args = {"size": artifact.size, "sha256": artifact.sha256, "index": artifact.index}
         yield Step(
-            action="fetch", kind="package", subject=artifact.file, reason="not in the cache", args=args
+            action="fetch",
+            kind="package",
+            subject=artifact.file,
+            reason=message("repairing.bringing.not-in-cache"),
+            args=args,
         )
     for artifact in (a for a in coming if a.kind == "sdist"):
         subject = f"{artifact.name} {artifact.version}"
         args = {"sha256": artifact.sha256}
-        yield Step(action="build", kind="package", subject=subject, reason="only its source", args=args)
-
-
-_INTERRUPTED = "what an interrupted install left"
-_UNOWNED = "no distribution owns it: what an uninstall left"
+        yield Step(
+            action="build",
+            kind="package",
+            subject=subject,
+            reason=message("repairing.bringing.only-its-source"),
+            args=args,
+        )
 
 
 def _removing(remains: Sequence[str], removals: dict[str, tuple[Installed, str]]) -> Iterator[Step]:
@@ -224,7 +266,11 @@ def _removing(remains: Sequence[str], removals: dict[str, tuple[Installed, str]]
         yield Step(action="remove", kind="package", subject=subject, reason=because, args={"info": info})
     for path in remains:
         interrupted = path.rpartition("/")[2].startswith("~")
-        reason = _INTERRUPTED if interrupted else _UNOWNED
+        reason = message(
+            "repairing.removing.what-interrupted-install-left"
+            if interrupted
+            else "repairing.removing.no-distribution-owns-it"
+        )
         yield Step(action="remove", kind="litter", subject=path, reason=reason, args={"path": path})
 
 
@@ -233,12 +279,12 @@ def _notes(lock: Lock, inventory: Inventory, wish: Wish, changes: bool) -> Itera
     for name, folder in inventory.shadows:
         if name in locked:
             yield Finding(
-                "shadowed", "warning", f"Another {name} stands in {folder}; Python may import that one.",
+                "shadowed", "warning", message("repairing.shadowed.summary", name=name, folder=folder),
                 evidence=(Evidence(folder, name),),
-                remedies=(Remedy("Take that folder out of PYTHONPATH, or run with", "PYTHONNOUSERSITE=1"),),
+                remedies=(Remedy(message("repairing.shadowed.way"), "PYTHONNOUSERSITE=1"),),
             )  # fmt: skip
     if changes and wish.users:
         yield Finding(
-            "in-use", "warning", "Programs use this environment now; restart them afterwards.",
+            "in-use", "warning", message("repairing.in-use.summary"),
             detail="\n".join(wish.users),
         )  # fmt: skip

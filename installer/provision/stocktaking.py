@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterator, Sequence
 from pathlib import PurePath
 
+from provision.messages import message
 from provision.model.inventory import Installed, Inventory, Maker
 from provision.ports import Files
 from provision.prefix import site_packages
@@ -100,9 +101,9 @@ def _installed(files: Files, environment: str, inside: str, info: str) -> Instal
     )
     record = files.read_text(f"{folder}/RECORD", _LIMIT)
     listed = tuple(dict.fromkeys(_recorded(record or "", inside)))
-    broken = "" if name else "no METADATA"
+    broken = "" if name else message("stocktaking.installed.no-metadata")
     if record is None and not broken:
-        broken = "no RECORD"
+        broken = message("stocktaking.installed.no-record")
     guessed, guessed_version = _of_folder(info)
     return Installed(
         name=_canonical(name or guessed),

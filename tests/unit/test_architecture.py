@@ -11,6 +11,7 @@ import pytest
 ROOT = Path(__file__).parents[2] / "installer" / "provision"
 
 LEVELS = {
+    "messages": -1,
     "model": 0,
     "knowledge": 1, "ports": 1, "documents": 1,
     "prefix": 2, "condaprefix": 2.5,

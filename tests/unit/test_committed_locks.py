@@ -32,7 +32,9 @@ def lock_at(path: Path) -> Lock:
     return read_lock(path.read_text(encoding="utf-8"), str(path))
 
 
-@pytest.mark.parametrize("source", sources(), ids=lambda s: f"{s.profile.name}-{s.variant}" if s.variant else s.profile.name)
+@pytest.mark.parametrize(
+    "source", sources(), ids=lambda s: f"{s.profile.name}-{s.variant}" if s.variant else s.profile.name
+)
 def test_every_profile_has_its_locks(source: Source) -> None:
     findings = check_profile(source, Session(folder=PROFILES.parent))
     codes = {f.code for f in findings}

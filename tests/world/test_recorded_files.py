@@ -30,13 +30,17 @@ from tests.support.index import LoopbackIndex
 
 LINUX = "torch-2.0.1+cu118-cp310-cp310-linux_x86_64.whl"
 WINDOWS = "torch-2.0.1+cu118-cp310-cp310-win_amd64.whl"
-NEEDS = Described(requires_dist=("filelock", "triton==2.0.0 ; sys_platform == 'linux'"), requires_python=">=3.8")
+NEEDS = Described(
+    requires_dist=("filelock", "triton==2.0.0 ; sys_platform == 'linux'"), requires_python=">=3.8"
+)
 PAGE = RecordedPage(
     index="pytorch-cu118",
     project="torch",
     source="somebody",
     files=(
-        RecordedFile(name=LINUX, url="https://x.invalid/a%2Bb", sha256="ab" * 32, size=7, described=NEEDS, source="he"),
+        RecordedFile(
+            name=LINUX, url="https://x.invalid/a%2Bb", sha256="ab" * 32, size=7, described=NEEDS, source="he"
+        ),
         RecordedFile(name=WINDOWS, sha256="cd" * 32, yanked="", uploaded="2023-05-08", described=Described()),
         RecordedFile(name="torch-1.0.tar.gz"),
     ),
@@ -61,7 +65,13 @@ def test_metadata_comes_back_from_its_text() -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ['{"catalog": 2, "files": []}', "[]", '{"catalog": 1}', "{", '{"catalog": 1, "index": "i", "project": "p", "files": 1}'],
+    [
+        '{"catalog": 2, "files": []}',
+        "[]",
+        '{"catalog": 1}',
+        "{",
+        '{"catalog": 1, "index": "i", "project": "p", "files": 1}',
+    ],
 )
 def test_what_is_no_page_is_refused(text: str, tmp_path: Path) -> None:
     (tmp_path / "i").mkdir()
@@ -91,17 +101,31 @@ def test_recording_again_keeps_what_was_there(tmp_path: Path) -> None:
     page = Catalogue(tmp_path).page(PAGE.index, "Torch")
     assert page is not None
     assert set(page.files) == set(PAGE.files)
-    plain = RecordedPage(index=PAGE.index, project="torch", files=(RecordedFile(name=LINUX, sha256="ab" * 32),))
+    plain = RecordedPage(
+        index=PAGE.index, project="torch", files=(RecordedFile(name=LINUX, sha256="ab" * 32),)
+    )
     assert merge(page, plain).file(LINUX).described == NEEDS  # type: ignore[union-attr]
 
 
 @pytest.mark.parametrize(
     ("python", "target", "kept"),
     [
-        ("3.10", "linux-x86_64", {LINUX, "a-1-py3-none-any.whl", "a-1-cp38-abi3-manylinux_2_17_x86_64.whl", "a-1.tar.gz"}),
+        (
+            "3.10",
+            "linux-x86_64",
+            {LINUX, "a-1-py3-none-any.whl", "a-1-cp38-abi3-manylinux_2_17_x86_64.whl", "a-1.tar.gz"},
+        ),
         ("3.10", "windows-x86_64", {WINDOWS, "a-1-py3-none-any.whl", "a-1.tar.gz"}),
-        ("3.11", "linux-aarch64", {"a-1-py3-none-any.whl", "a-1.tar.gz", "a-1-cp311-cp311-manylinux2014_aarch64.whl"}),
-        ("3.12", "macos-arm64", {"a-1-py3-none-any.whl", "a-1.tar.gz", "a-1-cp312-cp312-macosx_11_0_universal2.whl"}),
+        (
+            "3.11",
+            "linux-aarch64",
+            {"a-1-py3-none-any.whl", "a-1.tar.gz", "a-1-cp311-cp311-manylinux2014_aarch64.whl"},
+        ),
+        (
+            "3.12",
+            "macos-arm64",
+            {"a-1-py3-none-any.whl", "a-1.tar.gz", "a-1-cp312-cp312-macosx_11_0_universal2.whl"},
+        ),
     ],
 )
 def test_wheels_that_can_never_be_chosen_are_left_out(python: str, target: str, kept: set[str]) -> None:

@@ -15,6 +15,7 @@ from provision.applying.names import check
 from provision.applying.recovery import finish, sweep, take_back
 from provision.applying.steps import HANDLERS, Context, check_contents, group
 from provision.applying.troubles import not_undone, trouble
+from provision.messages import message
 from provision.model.finding import ApplyError, BlockedError, Finding, ProvisionError, Remedy, RollbackError
 from provision.model.inventory import Inventory
 from provision.model.journal import Entry
@@ -268,8 +269,8 @@ def _stale(plan: Plan) -> Finding:
     return Finding(
         "stale-plan",
         "error",
-        f"{plan.environment} has changed since this plan was made; nothing was done.",
-        remedies=(Remedy("Make the plan again and read it.", "provision plan PROFILE"),),
+        message("applying.stale-plan.summary", environment=plan.environment),
+        remedies=(Remedy(message("applying.stale-plan.way"), "provision plan PROFILE"),),
     )
 
 
@@ -277,5 +278,5 @@ def _does_not_hold(step: Step) -> Finding:
     return Finding(
         "step-does-not-hold",
         "error",
-        f"{step.action} {step.subject} ran, but a second look does not find its result.",
+        message("applying.step-does-not-hold.summary", action=step.action, subject=step.subject),
     )

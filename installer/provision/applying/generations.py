@@ -8,6 +8,7 @@ from dataclasses import asdict, replace
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Literal
 
+from provision.messages import message
 from provision.model.finding import BlockedError, Evidence, Finding, Remedy
 from provision.model.state import Layout, Record
 from provision.prefix import is_number
@@ -105,7 +106,7 @@ def _planted(place: str, link: str) -> Finding:
     return Finding(
         "planted-link",
         "error",
-        f"{place} is a link out of the environment's folder; it is not followed and nothing was changed.",
+        message("applying.planted-link.summary", place=place),
         evidence=(Evidence(place, f"-> {link}"),),
-        remedies=(Remedy("Remove the link, then try again.", f"rm {place}"),),
+        remedies=(Remedy(message("applying.planted-link.way"), f"rm {place}"),),
     )

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from provision.applying.in_place import before_place, is_plain, put_away, read_before, walk
 from provision.applying.steps import Context, Handler, gather, mend_sizes, refuse_hostile
 from provision.condaprefix import owned_files
+from provision.messages import message
 from provision.model.finding import ApplyError, Evidence, Finding, Remedy
 from provision.model.inventory import Inventory
 from provision.model.plan import Step
@@ -32,7 +33,9 @@ class RemovePackages:
                 *(f"{info}/{p}" for p in walk(context.effects.files, f"{context.folder}/{info}", "")),
             }
         put_away(context.effects.files, context.layout, paths, inventory.packages)
-        context.effects.reporter.stage("Removed", ", ".join(step.subject for step in steps))
+        context.effects.reporter.stage(
+            message("applying.stage.removed"), ", ".join(step.subject for step in steps)
+        )
 
     def holds(self, context: Context, steps: Sequence[Step]) -> bool:
         return not any(context.effects.files.stat(f"{context.folder}/{step.args['info']}") for step in steps)
@@ -45,7 +48,9 @@ class RemoveLitter:
         for path in (step.args["path"] for step in steps if step.args["path"] in known):
             inner = {path, *(f"{path}/{p}" for p in walk(files, f"{context.folder}/{path}", ""))}
             put_away(files, context.layout, inner, inventory.packages)
-        context.effects.reporter.stage("Removed", f"{len(steps)} remains of former installs")
+        context.effects.reporter.stage(
+            message("applying.stage.removed"), message("applying.removed.remains", count=len(steps))
+        )
 
     def holds(self, context: Context, steps: Sequence[Step]) -> bool:
         return not any(
@@ -72,7 +77,9 @@ class InstallInPlace:
         installer.install(context.folder, wheels)
         mend_sizes(context, wheels)
         context.begun_check = installer.begin_contents_check(context.folder, wheels)
-        context.effects.reporter.stage("Installed", f"{len(steps)} packages")
+        context.effects.reporter.stage(
+            message("applying.stage.installed"), message("applying.installed.packages", count=len(steps))
+        )
 
     def _note(self, context: Context, coming: list[str]) -> None:
         before, _ = read_before(context.effects.files, context.layout)
@@ -88,23 +95,23 @@ def _linked(environment: str, paths: Sequence[str]) -> Finding:
     return Finding(
         "planted-link",
         "error",
-        f"{environment}/{paths[0]} would be written through a link; nothing was changed.",
-        remedies=(Remedy("Make the folder a real one, or take an environment of its own."),),
+        message("applying.planted-link.summary-2", environment=environment, paths=paths[0]),
+        remedies=(Remedy(message("applying.planted-link.way-2")),),
     )
 
 
 def _of_conda(environment: str, paths: Sequence[str]) -> Finding:
     return Finding(
         "conda-managed", "error",
-        f"{paths[0]} belongs to a conda package, and a wheel of the lock would write over it; nothing was changed.",
-        detail=f"{len(paths)} files in all.", evidence=(Evidence(f"{environment}/conda-meta"),),
-        remedies=(Remedy("Make an environment of its own instead.", "provision apply PROFILE --environment .venv-gpu"),),
+        message("applying.conda-managed.summary", path=paths[0]),
+        detail=message("applying.conda-managed.detail", count=len(paths)), evidence=(Evidence(f"{environment}/conda-meta"),),
+        remedies=(Remedy(message("applying.conda-managed.way"), "provision apply PROFILE --environment .venv-gpu"),),
     )  # fmt: skip
 
 
 def _inventory(context: Context) -> Inventory:
     if context.inventory is None:
-        raise ApplyError(Finding("no-inventory", "error", "The plan is not one for a change in place."))
+        raise ApplyError(Finding("no-inventory", "error", message("applying.no-inventory.summary")))
     return context.inventory
 
 

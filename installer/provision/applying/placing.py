@@ -12,6 +12,7 @@ from importlib import resources
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
+from provision.messages import message
 from provision.model.finding import ApplyError, Evidence, Finding, Remedy
 from provision.model.plan import Step
 from provision.model.stack import Library
@@ -38,11 +39,15 @@ class PlaceLibraries:
         packages = site_packages(context.effects.files, context.folder)
         if packages is None:
             raise ApplyError(
-                Finding("no-site-packages", "error", f"{context.folder} has no site-packages folder.")
+                Finding(
+                    "no-site-packages",
+                    "error",
+                    message("applying.no-site-packages.summary", folder=context.folder),
+                )
             )
         _Placing(context, packages).run()
         names = ", ".join(f"{one.library} {one.version}" for one in context.lock.libraries)
-        context.effects.reporter.stage("Placed", names)
+        context.effects.reporter.stage(message("applying.stage.placed"), names)
 
     def holds(self, context: Context, steps: Sequence[Step]) -> bool:
         """Every file of the manifest is there at its size, every link shows to a file."""
@@ -122,11 +127,17 @@ class _Placing:
         if missing:
             raise ApplyError(
                 Finding(
-                    "library-incomplete", "error",
-                    f"{library.library} {library.version} lacks {', '.join(missing)}; a set is whole or it is not placed.",
+                    "library-incomplete",
+                    "error",
+                    message(
+                        "applying.library-incomplete.summary",
+                        library=library.library,
+                        version=library.version,
+                        missing=", ".join(missing),
+                    ),
                     evidence=(Evidence(library.id, library.source),),
                 )
-            )  # fmt: skip
+            )
 
     def _link(self, library: Library, names: Mapping[str, str]) -> None:
         """Relative links in the folders that the frameworks' run paths name."""
@@ -209,12 +220,12 @@ def _owners(files: Files, packages: str) -> Iterator[tuple[str, str]]:
 
 
 def _taken(place: str, owner: str) -> Finding:
-    whose = f"it belongs to {owner}" if owner else "no package owns it"
+    whose = message("applying.owned", owner=owner) if owner else message("applying.not-owned")
     return Finding(
-        "place-taken", "error", f"{place} is there already ({whose}), so the libraries cannot be placed.",
-        evidence=(Evidence("RECORD", owner or "none"),),
+        "place-taken", "error", message("applying.place-taken.summary", place=place, whose=whose),
+        evidence=(Evidence("RECORD", owner or message("applying.none")),),
         remedies=(
-            Remedy("Leave the package out, or put it into the profile's list of absent ones."),
-            Remedy("Or leave the libraries to the machine (accelerator: {libraries: system})."),
+            Remedy(message("applying.place-taken.way")),
+            Remedy(message("applying.place-taken.way-2")),
         ),
     )  # fmt: skip

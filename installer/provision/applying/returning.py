@@ -12,6 +12,7 @@ from provision.applying.generations import open_places
 from provision.applying.journal import Writer, read
 from provision.applying.recovery import finish, take_back
 from provision.applying.troubles import not_undone, trouble
+from provision.messages import message
 from provision.model.finding import ApplyError, BlockedError, Finding, Remedy, RollbackError, UsageError
 from provision.model.state import EnvState, Generation, Layout
 
@@ -65,7 +66,11 @@ def collect(files: Files, state: EnvState, numbers: Collection[int], now: Callab
     """Remove generations. The current one is never among them (BlockedError)."""
     if state.generation in numbers:
         raise BlockedError(
-            Finding("generation-in-use", "error", f"Generation {state.generation} is the current one.")
+            Finding(
+                "generation-in-use",
+                "error",
+                message("applying.generation-in-use.summary", generation=state.generation),
+            )
         )
     if not numbers:
         return
@@ -131,24 +136,31 @@ def _take_back(files: Files, layout: Layout, writer: Writer, error: BaseExceptio
 
 
 def _no_generation(state: EnvState, number: int | None, usable: Collection[int]) -> Finding:
-    have = ", ".join(str(n) for n in sorted(usable)) or "none"
-    what = (
-        f"There is no generation {number}" if number is not None else "There is no earlier proven generation"
-    )
+    have = ", ".join(str(n) for n in sorted(usable)) or message("applying.none")
+    key = "earlier" if number is None else "named"
     return Finding(
-        "no-generation", "error", f"{what} of {state.environment}.", detail=f"Generations: {have}.",
-        remedies=(Remedy("See them all.", "provision history"),),
-    )  # fmt: skip
+        "no-generation",
+        "error",
+        message(f"applying.no-generation.{key}", number=number, environment=state.environment),
+        detail=message("applying.no-generation.detail", have=have),
+        remedies=(Remedy(message("applying.no-generation.way"), "provision history"),),
+    )
 
 
 def _doubt(state: EnvState, generation: Generation) -> Finding:
     return Finding(
         "generation-not-proven",
         "error",
-        f"Generation {generation.number} of {state.environment} failed its proof; it would take {state.generation}'s place.",
+        message(
+            "applying.generation-not-proven.summary",
+            number=generation.number,
+            environment=state.environment,
+            generation=state.generation,
+        ),
         remedies=(
             Remedy(
-                "Say yes beforehand if it shall be so.", f"provision rollback --to {generation.number} --yes"
+                message("applying.generation-not-proven.way"),
+                f"provision rollback --to {generation.number} --yes",
             ),
         ),
     )

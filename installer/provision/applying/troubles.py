@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 
+from provision.messages import message
 from provision.model.finding import Evidence, Finding, Remedy
 from provision.model.state import Layout
 
@@ -17,7 +18,7 @@ def trouble(error: OSError, place: str) -> Finding:
     said = error.strerror or str(error)
     code, summary, remedy = _words(error)
     return Finding(
-        code, "error", f"{summary}; the environment is what it was before.", evidence=(Evidence(where, said),),
+        code, "error", message("applying.trouble.summary", summary=summary), evidence=(Evidence(where, said),),
         remedies=(remedy,),
     )  # fmt: skip
 
@@ -26,28 +27,28 @@ def _words(error: OSError) -> tuple[str, str, Remedy]:
     if error.errno in _FULL:
         return (
             "disk-full",
-            "The disk is full",
-            Remedy("Free some space, then apply again. Old generations may go.", "provision gc"),
+            message("applying.words.full"),
+            Remedy(message("applying.words.way"), "provision gc"),
         )
     if error.errno == errno.EROFS:
         return (
             "read-only",
-            "The file system is read-only",
-            Remedy("Choose a place that can be written.", "provision apply PROFILE --environment PATH"),
+            message("applying.words.read-only"),
+            Remedy(message("applying.words.way-2"), "provision apply PROFILE --environment PATH"),
         )
     if error.errno in _FORBIDDEN:
         return (
             "no-permission",
-            "A file or folder may not be written",
+            message("applying.words.forbidden"),
             Remedy(
-                "Let your user write there, or choose another place.",
+                message("applying.words.way-3"),
                 "provision apply PROFILE --environment PATH",
             ),
         )
     return (
         "disk",
-        "The file system failed",
-        Remedy("See what the system says of that disk, then apply again."),
+        message("applying.words.failed"),
+        Remedy(message("applying.words.way-4")),
     )
 
 
@@ -55,7 +56,7 @@ def not_undone(layout: Layout, error: Exception) -> Finding:
     return Finding(
         "rollback-incomplete",
         "error",
-        f"What was begun could not be taken back completely: {error}",
-        detail=f"The journal in {layout.journal} says what was done; nothing is lost.",
-        remedies=(Remedy("Run recovery once the cause is gone.", "provision recover"),),
+        message("applying.rollback-incomplete.summary", error=error),
+        detail=message("applying.rollback-incomplete.detail", journal=layout.journal),
+        remedies=(Remedy(message("applying.rollback-incomplete.way"), "provision recover"),),
     )

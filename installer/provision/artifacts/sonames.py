@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from functools import cache
 
 from provision.artifacts.reading import library_key, packaged, pattern
+from provision.messages import message
 from provision.model.artifact import ArtifactFacts, LibraryFacts
 from provision.model.finding import Evidence, Finding, Remedy
 
@@ -85,16 +86,22 @@ def missing_finding(lacking: Missing, cuda: str = "") -> Finding:
     """The finding for one missing library. `cuda` is the CUDA version of the stack, where it has one."""
     known = cuda or "{cuda}" not in lacking.by
     project = lacking.by.replace("{cuda}", cuda.split(".")[0]) if known else ""
-    remedies = [Remedy("Take a build whose metadata is complete: another version, or another index")]
+    remedies = [Remedy(message("artifacts.missing-finding.way"))]
     if project:
-        remedies.insert(0, Remedy(f"Add {project} to the profile's packages", f"packages: [{project}]"))
+        remedies.insert(
+            0, Remedy(message("artifacts.missing-finding.way-2", project=project), f"packages: [{project}]")
+        )
     return Finding(
         code="soname-missing",
         severity="error" if lacking.fatal else "warning",
-        summary=f"No planned package brings {lacking.soname}",
-        detail="Libraries in the plan are linked with it, the packages' metadata does not ask for it: "
-        + ("the environment would install, and the import would fail." if lacking.fatal else BY_NAME),
-        evidence=tuple(Evidence(place, f"needs {lacking.soname}") for place in lacking.wanted_by),
+        summary=message("artifacts.soname-missing.summary", soname=lacking.soname),
+        detail=message("artifacts.soname-missing.fatal")
+        if lacking.fatal
+        else message("artifacts.soname-missing.by-name"),
+        evidence=tuple(
+            Evidence(place, message("artifacts.missing-finding.needs", soname=lacking.soname))
+            for place in lacking.wanted_by
+        ),
         remedies=tuple(remedies),
     )
 
@@ -102,9 +109,6 @@ def missing_finding(lacking: Missing, cuda: str = "") -> Finding:
 #: Brought by whoever runs the program; of these `SYSTEM` is always there.
 SYSTEM = frozenset({"system", "python"})
 MACHINE = SYSTEM | {"driver", "sdk", "msvc"}
-
-
-BY_NAME = "nothing seen loads them at import, so the fault would show when they are used, if ever."
 
 
 def _open_needs(planned: Sequence[ArtifactFacts]) -> dict[str, dict[str, LibraryFacts]]:

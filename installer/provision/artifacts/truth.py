@@ -7,6 +7,7 @@ from collections.abc import Iterable
 
 from provision.artifacts.covers import thorough, usual_architectures
 from provision.artifacts.gpucode import numbers
+from provision.messages import joined, message
 from provision.model.artifact import ArtifactFacts
 from provision.model.finding import Evidence, Finding, Remedy
 
@@ -20,10 +21,15 @@ def tag_findings(facts: ArtifactFacts) -> tuple[Finding, ...]:
     finding = Finding(
         code="manylinux-untrue",
         severity="warning",
-        summary=f"{facts.file} needs glibc {facts.glibc}, its tag promises {facts.tag_glibc}",
-        detail="Installers go by the tag. The floor that counts is the one its libraries ask for.",
+        summary=message(
+            "artifacts.manylinux-untrue.summary",
+            file=facts.file,
+            glibc=facts.glibc,
+            tag_glibc=facts.tag_glibc,
+        ),
+        detail=message("artifacts.manylinux-untrue.detail"),
         evidence=tuple(Evidence(f"{facts.file}: {lib.path}", f"GLIBC_{facts.glibc}") for lib in asking),
-        remedies=(Remedy(f"Use it only where glibc is {facts.glibc} or newer (ldd --version says which)"),),
+        remedies=(Remedy(message("artifacts.manylinux-untrue.way", glibc=facts.glibc)),),
     )
     return (finding,)
 
@@ -48,7 +54,9 @@ def disagreements(
     if glibc and numbers(facts.glibc) > numbers(glibc):
         found.append(("glibc", facts.glibc, glibc))
     if thorough(facts):
-        found += _code(facts, "machine", "machine code", architectures) + _code(facts, "ptx", "PTX", ptx)
+        found += _code(
+            facts, "machine", message("artifacts.disagreements.machine-code"), architectures
+        ) + _code(facts, "ptx", "PTX", ptx)
     return tuple(_disagreement(facts, row, what, have, said) for what, have, said in found)
 
 
@@ -62,19 +70,22 @@ def _agree(one: str, other: str) -> bool:
 
 
 def _list(words: Iterable[str]) -> str:
-    return " ".join(sorted(words, key=lambda word: (numbers(word), word))) or "none"
+    return " ".join(sorted(words, key=lambda word: (numbers(word), word))) or message("artifacts.truth.none")
 
 
 def _disagreement(facts: ArtifactFacts, row: str, what: str, have: str, said: str) -> Finding:
     return Finding(
         code="knowledge-disagrees",
         severity="warning",
-        summary=f"{what}: {facts.file} says {have}, knowledge row {row} says {said}",
-        detail="The artifact counts. The row should be mended.",
-        evidence=(Evidence(facts.file, f"{what} {have}"), Evidence(row, f"{what} {said}")),
+        summary=message(
+            "artifacts.knowledge-disagrees.summary", what=what, file=facts.file, have=have, row=row, said=said
+        ),
+        detail=message("artifacts.knowledge-disagrees.detail"),
+        evidence=(Evidence(facts.file, joined((what, " ", have))), Evidence(row, joined((what, " ", said)))),
         remedies=(
             Remedy(
-                "Draft the row anew and compare", f"provision knowledge learn {facts.name}=={facts.version}"
+                message("artifacts.knowledge-disagrees.way"),
+                f"provision knowledge learn {facts.name}=={facts.version}",
             ),
         ),
     )

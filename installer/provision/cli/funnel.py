@@ -10,6 +10,8 @@ from collections.abc import Sequence
 
 import click
 
+from provision.cli.language import default_language, speak, taken
+from provision.messages import message
 from provision.model.finding import Finding, ProvisionError, Remedy
 
 INTERRUPTED = 130
@@ -18,6 +20,8 @@ BUG = 70
 
 def run(arguments: Sequence[str]) -> int:
     """Run the command line; never raises. SIGTERM and SIGHUP undo and end it as Ctrl-C does."""
+    lang, arguments = taken(arguments)
+    speak(lang or default_language())
     as_json = "--json" in _own(arguments)
     _listen()
     try:
@@ -87,15 +91,20 @@ def _report(
 
 
 def _usage(error: click.ClickException) -> Finding:
+    from provision.cli.usage import told
+
     context = getattr(error, "ctx", None)
     path = context.command_path if context else "provision"
     return Finding(
-        "usage", "error", error.format_message(), remedies=(Remedy("See what it takes.", f"{path} --help"),)
+        "usage",
+        "error",
+        told(error.format_message()),
+        remedies=(Remedy(message("cli.usage.way"), f"{path} --help"),),
     )
 
 
 def _interrupted() -> Finding:
-    return Finding("interrupted", "error", "Interrupted. The environment is what it was before.")
+    return Finding("interrupted", "error", message("cli.interrupted.summary"))
 
 
 def _bug(error: Exception) -> Finding:
@@ -103,9 +112,9 @@ def _bug(error: Exception) -> Finding:
     return Finding(
         "bug",
         "error",
-        f"provision failed where it should not: {type(error).__name__}: {error}",
-        detail=f"The details were written to {place}." if place else "",
-        remedies=(Remedy("Please report it with that file."),),
+        message("cli.bug.summary", name=type(error).__name__, error=error),
+        detail=(message("cli.bug.detail-if", place=place) if place else ""),
+        remedies=(Remedy(message("cli.bug.way")),),
     )
 
 

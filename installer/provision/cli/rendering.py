@@ -11,6 +11,7 @@ from typing import Any, TextIO
 
 import click
 
+from provision.cli.language import local, word
 from provision.model.finding import Evidence, Finding, Remedy
 
 COLOURS = {"error": "red", "warning": "yellow", "note": "cyan"}
@@ -45,14 +46,16 @@ def print_findings(findings: Iterable[Finding], err: bool = True) -> None:
 
 def finding_lines(finding: Finding, stream: TextIO) -> list[str]:
     """The fact first, then its evidence, then the ways out."""
-    head = paint(finding.severity, stream, fg=COLOURS[finding.severity], bold=True)
-    lines = [f"{head}: {finding.summary}  {paint(f'[{finding.code}]', stream, dim=True)}"]
+    head = paint(word(f"cli.{finding.severity}"), stream, fg=COLOURS[finding.severity], bold=True)
+    lines = [
+        f"{head}{word('cli.colon')}{local(finding.summary)}  {paint(f'[{finding.code}]', stream, dim=True)}"
+    ]
     snippet, evidence, remedies = _without_snippet(finding)
     lines += [f"  {line}" for line in snippet.splitlines()]
-    lines += [f"    {line}" for line in finding.detail.splitlines()]
+    lines += [f"    {line}" for line in local(finding.detail).splitlines()]
     for number, one in enumerate(evidence[:4]):
-        text = f"{one.source}: {one.text}" if one.text else one.source
-        lines += block("evidence" if number == 0 else "", text)
+        text = f"{local(one.source)}: {local(one.text)}" if one.text else local(one.source)
+        lines += block(word("cli.evidence") if number == 0 else "", text)
     return [*lines, *way_lines(remedies, stream)]
 
 
@@ -60,9 +63,9 @@ def way_lines(remedies: Sequence[Remedy], stream: TextIO) -> list[str]:
     """The ways out, numbered if there are several, each with its command below it."""
     lines: list[str] = []
     for number, remedy in enumerate(remedies):
-        label = ("try" if len(remedies) == 1 else "ways out") if number == 0 else ""
+        label = word("cli.try" if len(remedies) == 1 else "cli.ways-out") if number == 0 else ""
         count = "" if len(remedies) == 1 else f"{number + 1}  "
-        lines.append(_labelled(label, f"{count}{remedy.text}"))
+        lines.append(_labelled(label, f"{count}{local(remedy.text)}"))
         if remedy.command:
             lines.append(_labelled("", f"{' ' * len(count)}{paint(remedy.command, stream, bold=True)}"))
     return lines

@@ -2,23 +2,16 @@
 
 from __future__ import annotations
 
-import click
-
 from provision.cli.common import environment_option, json_option, reference_argument
+from provision.cli.helping import verb
 from provision.model.state import Generation
 
 
-@click.command("history", short_help="List the generations of an environment.")
+@verb("history")
 @reference_argument
 @environment_option
 @json_option
 def command(reference: str | None, environment: str | None, as_json: bool) -> int:
-    """List the generations of the environment of REFERENCE (a profile or the environment's path; without it the
-    only environment of this folder): when each was made, from what, what was proven, which one is current.
-
-    \b
-        provision history profiles/team.yaml
-    """
     from dataclasses import asdict
 
     from provision.cli.rendering import print_json, say, table

@@ -5,21 +5,16 @@ from __future__ import annotations
 import click
 
 from provision.cli.common import json_option, quiet_option
+from provision.cli.helping import verb
 
 
-@click.command("import", short_help="Make a profile of an environment.yml.")
+@verb("import")
 @click.argument("file", type=click.Path(dir_okay=False))
-@click.option("-o", "--output", metavar="FILE", help="Where to write the profile; by default NAME.yaml here.")
-@click.option("--force", is_flag=True, help="Overwrite a profile that is there.")
+@click.option("-o", "--output", metavar="FILE")
+@click.option("--force", is_flag=True)
 @json_option
 @quiet_option
 def command(file: str, output: str | None, force: bool, as_json: bool, quiet: bool) -> int:
-    """Make a profile of FILE, an environment.yml with or without a pip section, and say what is known of its lines.
-
-    \b
-        provision import environment.yml
-        provision lock team.yaml
-    """
     from provision.cli.rendering import print_findings, print_json, say
     from provision.cli.showing import shown
     from provision.pipeline.exchange import run_import

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from provision.cli.common import json_option, target_option
+from provision.cli.helping import verb
 
 if TYPE_CHECKING:
     from provision.model.artifact import ArtifactFacts
@@ -19,28 +20,17 @@ _MANY = 12
 _SYSTEM = "api-ms-win-"
 
 
-@click.command("inspect", short_help="Show what a wheel says of itself: builds, GPU code, libraries, glibc.")
+@verb("inspect")
 @click.argument("what", metavar="FILE|REQUIREMENT")
-@click.option(
-    "--python", metavar="VERSION", default="", help="The wheel for this Python; by default the newest."
-)
-@target_option("target", "The wheel for this system; by default for this one.")
-@click.option(
-    "--index", metavar="NAME|URL", default="", help="Where it comes from: pytorch-cu126, an address."
-)
-@click.option("--whole", is_flag=True, help="Read all of a remote wheel, not a few MB of it.")
-@click.option("--offline", is_flag=True, help="Use caches only, no network.")
+@click.option("--python", metavar="VERSION", default="")
+@target_option("target")
+@click.option("--index", metavar="NAME|URL", default="")
+@click.option("--whole", is_flag=True)
+@click.option("--offline", is_flag=True)
 @json_option
 def command(
     what: str, python: str, target: str | None, index: str, whole: bool, offline: bool, as_json: bool
 ) -> int:  # fmt: skip
-    """Show what a wheel says of itself: from disk, from the cache, or from its server, a few MB of it.
-
-    \b
-        provision inspect torch==2.8.0 --index pytorch-cu126
-        provision inspect tensorflow --target windows-x86_64 --python 3.10
-        provision inspect dist/mine-1.0-cp312-cp312-linux_x86_64.whl
-    """
     from provision.cli.rendering import print_findings, print_json
     from provision.pipeline.learning import Which, inspect_any
     from provision.pipeline.session import Session

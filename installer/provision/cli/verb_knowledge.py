@@ -11,7 +11,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from provision.cli.common import json_option
+from provision.cli.helping import verb_group
 from provision.cli.knowledge_learn import learn
+from provision.messages import message
 from provision.model.finding import Finding, Remedy, UsageError
 
 if TYPE_CHECKING:
@@ -46,28 +48,15 @@ def _knowledge() -> Knowledge:
     return Session().knowledge
 
 
-@click.group("knowledge", short_help="List, show, search and learn the facts that decisions rest on.")
+@verb_group("knowledge")
 def command() -> None:
-    """The facts that decisions rest on, each with its source, its evidence and the day it was verified.
-
-    \b
-        provision knowledge list patch
-        provision knowledge show tf28x-211-numpy
-        provision knowledge search "numpy tensorflow"
-        provision knowledge learn torch==2.15.0
-    """
+    pass
 
 
-@command.command("list")
+@command.command("list", key="knowledge.list")
 @click.argument("kind", required=False, default="")
 @json_option
 def list_rows(kind: str, as_json: bool) -> int:
-    """List all rows, or those of one KIND (patch, name, build, rule, ...).
-
-    \b
-        provision knowledge list
-        provision knowledge list rule
-    """
     from provision.knowledge import kind_of
 
     rows = _knowledge().list()
@@ -78,15 +67,10 @@ def list_rows(kind: str, as_json: bool) -> int:
     return 0
 
 
-@command.command("show")
+@command.command("show", key="knowledge.show")
 @click.argument("row_id", metavar="ID")
 @json_option
 def show(row_id: str, as_json: bool) -> int:
-    """Show everything that the row ID says, with its source.
-
-    \b
-        provision knowledge show tf28x-211-numpy
-    """
     from provision.cli.rendering import print_json
 
     knowledge = _knowledge()
@@ -101,15 +85,10 @@ def show(row_id: str, as_json: bool) -> int:
     return 0
 
 
-@command.command("search")
+@command.command("search", key="knowledge.search")
 @click.argument("words", nargs=-1, required=True)
 @json_option
 def search(words: tuple[str, ...], as_json: bool) -> int:
-    """Search all rows for those that hold every word of TEXT.
-
-    \b
-        provision knowledge search numpy tensorflow 2.10
-    """
     from provision.cli.rendering import say
 
     rows = _knowledge().search(" ".join(words))
@@ -124,9 +103,12 @@ command.add_command(learn)
 
 def _unknown(code: str, summary: str, word: str, known: Iterable[str]) -> Finding:
     near = difflib.get_close_matches(word, list(known), 3, 0.5)
-    ways = tuple(Remedy(f"Did you mean {name}?") for name in near)
+    ways = tuple(Remedy(message("cli.unknown.way", name=name)) for name in near)
     return Finding(
-        code, "error", summary, remedies=ways or (Remedy("List them.", "provision knowledge list"),)
+        code,
+        "error",
+        summary,
+        remedies=ways or (Remedy(message("cli.unknown.way-2"), "provision knowledge list"),),
     )
 
 

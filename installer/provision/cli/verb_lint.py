@@ -9,32 +9,20 @@ from itertools import groupby
 import click
 
 from provision.cli.common import json_option, quiet_option
+from provision.cli.helping import verb
 from provision.model.finding import Finding
 
 
-@click.command("lint", short_help="Check files before anything runs: profiles, requirements and the like.")
+@verb("lint")
 @click.argument("files", nargs=-1, required=True, type=click.Path(allow_dash=True), metavar="FILE...")
-@click.option("--strict", is_flag=True, help="Exit 1 for warnings, too.")
-@click.option("-v", "--verbose", is_flag=True, help="Show the line, the knowledge row and its source.")
-@click.option(
-    "--stdin-name", default="requirements.txt", metavar="NAME", show_default=True,
-    help="What to take standard input (`-`) for.",
-)  # fmt: skip
+@click.option("--strict", is_flag=True)
+@click.option("-v", "--verbose", is_flag=True)
+@click.option("--stdin-name", default="requirements.txt", metavar="NAME", show_default=True)
 @json_option
 @quiet_option
 def command(
     files: tuple[str, ...], strict: bool, verbose: bool, stdin_name: str, as_json: bool, quiet: bool
 ) -> int:
-    """Check FILEs for what is known to end badly, before anything runs.
-
-    Profiles, requirements files, environment.yml, pyproject.toml, pip.conf and .condarc are understood; of a
-    folder those that stand in it, `-` is standard input. Exit 1 with errors (and, with --strict, warnings).
-
-    \b
-        provision lint requirements.txt
-        provision lint . --strict
-        pip freeze | provision lint -
-    """
     from provision.cli.rendering import print_json
     from provision.pipeline.checks import check_files, documents, nothing_to_lint
     from provision.pipeline.session import Session

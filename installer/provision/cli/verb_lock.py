@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from provision.cli.common import complete_profiles, json_option, quiet_option
+from provision.cli.helping import verb
+from provision.messages import message
 from provision.model.finding import Finding, LockError, Remedy, UnsatisfiableError, UsageError
 
 if TYPE_CHECKING:
@@ -21,50 +24,22 @@ EVERYTHING = "*"
 _FOLDER = click.Path(file_okay=False, path_type=Path)
 
 
-@click.command("lock", short_help="Pin the stack: every file with its hash, for each target and Python.")
+@verb("lock")
 @click.argument("profiles", nargs=-1, shell_complete=complete_profiles)
-@click.option("--all", "every", is_flag=True, help="Every profile in the folder profiles/.")
-@click.option(
-    "--check", is_flag=True, help="Only say whether the locks match their profiles (exit 4 if not)."
-)
-@click.option(
-    "--upgrade", multiple=True, is_flag=False, flag_value=EVERYTHING, metavar="[NAME]",
-    help="Take the newest version of this package (or, without a name, of all), not that of the former lock.",
-)  # fmt: skip
-@click.option(
-    "--target", "targets", multiple=True, help="Only this target (linux-x86_64, windows-x86_64, ...)."
-)
-@click.option("--python", "pythons", multiple=True, help="Only this Python (3.10).")
-@click.option("--offline", is_flag=True, help="Use caches only, no network.")
-@click.option(
-    "--catalog", "replay", type=_FOLDER, metavar="DIR",
-    help="Take what this recorded catalogue holds from it, and only the rest from the indexes.",
-)  # fmt: skip
-@click.option(
-    "--from", "taken", type=click.Path(exists=True, dir_okay=False, path_type=Path), metavar="FILE",
-    help="Take over what a conda-lock.yml pins (for a profile with manager: conda).",
-)  # fmt: skip
-@click.option(
-    "--record",
-    type=_FOLDER,
-    metavar="DIR",
-    help="Add the index pages and metadata that are used to a catalogue.",
-)
+@click.option("--all", "every", is_flag=True)
+@click.option("--check", is_flag=True)
+@click.option("--upgrade", multiple=True, is_flag=False, flag_value=EVERYTHING, metavar="[NAME]")
+@click.option("--target", "targets", multiple=True)
+@click.option("--python", "pythons", multiple=True)
+@click.option("--offline", is_flag=True)
+@click.option("--catalog", "replay", type=_FOLDER, metavar="DIR")
+@click.option("--from", "taken", type=click.Path(exists=True, dir_okay=False, path_type=Path), metavar="FILE")
+@click.option("--record", type=_FOLDER, metavar="DIR")
 @json_option
 @quiet_option
 def command(
     profiles: tuple[str, ...], every: bool, check: bool, as_json: bool, quiet: bool, **chosen: Any
 ) -> int:
-    """Lock PROFILES: one file for each variant, target and Python, beside the profile in locks/, to be committed.
-
-    Versions of a former lock stay as long as they fit.
-
-    \b
-        provision lock profiles/team.yaml
-        provision lock --all --upgrade numpy
-        provision lock --all --check                 in CI
-        provision lock diff HEAD:profiles/locks profiles/locks
-    """
     from provision.cli.common import make_session
     from provision.pipeline.profiles import read, variants_of
     from provision.pipeline.relocking import jobs_of, relock
@@ -73,6 +48,8 @@ def command(
     session.replay, session.record = _absolute(chosen["replay"]), _absolute(chosen["record"])
     session.taken = _absolute(chosen["taken"])
     names, more = _upgraded(chosen["upgrade"], session)
+    if every and not chosen["upgrade"]:
+        names = replace(names, settled=True)
     references = _references((*profiles, *more), every, session)
     sources = [v for reference in references for v in variants_of(read(reference, session.folder))]
     if check:
@@ -104,18 +81,16 @@ def _references(profiles: tuple[str, ...], every: bool, session: Session) -> lis
     if every:
         return [str(Path("profiles") / p.name) for p in sorted((session.folder / "profiles").glob("*.yaml"))]
     if not profiles:
-        raise UsageError(
-            Finding("usage", "error", "Name a profile, or --all for every profile in profiles/.")
-        )
+        raise UsageError(Finding("usage", "error", message("cli.usage.summary-2")))
     return list(profiles)
 
 
 def _nothing(chosen: dict[str, Any]) -> Finding:
     asked = " and ".join(filter(None, (", ".join(chosen["targets"]), ", ".join(chosen["pythons"]))))
     return Finding(
-        "nothing-to-lock", "error", f"There is nothing to lock for {asked or 'these profiles'}.",
-        detail="The profile admits no such Python, or its frameworks have no wheels for it.",
-        remedies=(Remedy("See why.", "provision why PROFILE python"),),
+        "nothing-to-lock", "error", message("cli.nothing-to-lock.summary", what=asked or 'these profiles'),
+        detail=message("cli.nothing-to-lock.detail"),
+        remedies=(Remedy(message("cli.nothing-to-lock.way"), "provision why PROFILE python"),),
     )  # fmt: skip
 
 

@@ -9,28 +9,20 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from provision.cli.common import json_option
+from provision.cli.helping import verb
 
 if TYPE_CHECKING:
     from provision.locking.diffing import Difference
 
 
-@click.command("lock diff", short_help="Say what changed between two locks, for a review.")
+@verb("lock.diff")
 @click.argument("old")
 @click.argument("new")
 @click.option(
-    "--format", "form", type=click.Choice(["text", "markdown", "json"]), default="text", show_default=True,
-    help="How to print it; markdown is for a comment in a review.",
-)  # fmt: skip
+    "--format", "form", type=click.Choice(["text", "markdown", "json"]), default="text", show_default=True
+)
 @json_option
 def command(old: str, new: str, form: str, as_json: bool) -> int:
-    """Say what changed from OLD to NEW: the stack, versions up and down, what was added and removed, and why.
-
-    OLD and NEW are lock files or folders of them, as they are here or at a revision of git.
-
-    \b
-        provision lock diff old.lock.yaml new.lock.yaml
-        provision lock diff HEAD:profiles/locks profiles/locks --format markdown
-    """
     from provision.cli.rendering import print_json, say
     from provision.locking.diffing import markdown
     from provision.pipeline.comparing import compare

@@ -9,44 +9,30 @@ from typing import TYPE_CHECKING
 import click
 
 from provision.cli.common import F, environment_option, json_option
+from provision.cli.helping import verb_group
 
 if TYPE_CHECKING:
     from provision.model.receipt import Receipt
 
 
-@click.group("receipt", short_help="Show what was proven: one receipt, all of them, or two side by side.")
+@verb_group("receipt")
 def command() -> None:
-    """What was proven, on which device and driver, when, and how fast. NAME is a generation (3), a later proof of it
-    (3-2), or the path of a receipt; without it, the newest.
-
-    \b
-        provision receipt
-        provision receipt 3
-    """
+    pass
 
 
 def profile_option(function: F) -> F:
-    return click.option("--profile", metavar="PROFILE", help="The profile whose environment is meant.")(
-        function
-    )
+    return click.option("--profile", metavar="PROFILE")(function)
 
 
-@command.command("show")
+@command.command("show", key="receipt.show")
 @click.argument("name", required=False)
-@click.option(
-    "--html",
-    "html",
-    type=click.Path(dir_okay=False, path_type=Path),
-    metavar="FILE",
-    help="Write it as one HTML page.",
-)
+@click.option("--html", "html", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE")
 @profile_option
 @environment_option
 @json_option
 def show(
     name: str | None, html: Path | None, profile: str | None, environment: str | None, as_json: bool
 ) -> int:
-    """Show one receipt."""
     from provision.cli.rendering import print_json, say
     from provision.documents import to_json
     from provision.pipeline.receipts import lock_of, one
@@ -93,12 +79,11 @@ def _machine(receipt: Receipt) -> str:
     return " · ".join(text for text in (str(receipt.machine.get("cpu", "")), devices, drivers) if text)
 
 
-@command.command("list")
+@command.command("list", key="receipt.list")
 @profile_option
 @environment_option
 @json_option
 def list_(profile: str | None, environment: str | None, as_json: bool) -> int:
-    """List the receipts of an environment, oldest first."""
     from provision.cli.rendering import print_json, say, table
     from provision.documents import to_json
     from provision.pipeline.receipts import receipts
@@ -125,14 +110,13 @@ def list_(profile: str | None, environment: str | None, as_json: bool) -> int:
     return 0
 
 
-@command.command("compare")
+@command.command("compare", key="receipt.compare")
 @click.argument("first")
 @click.argument("second")
 @profile_option
 @environment_option
 @json_option
 def compare(first: str, second: str, profile: str | None, environment: str | None, as_json: bool) -> int:
-    """Show how two receipts differ."""
     from provision.cli.rendering import print_json, say, table
     from provision.documents import to_json
     from provision.pipeline.receipts import one

@@ -10,25 +10,16 @@ import sys
 import click
 
 from provision.cli.common import environment_option, json_option
+from provision.cli.helping import verb
+from provision.messages import message
 from provision.model.finding import Finding, Remedy, UsageError
 
 
-@click.command(
-    "run", short_help="Run a command inside the environment.",
-    context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False},
-)  # fmt: skip
+@verb("run", context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False})
 @environment_option
 @json_option
 @click.argument("words", nargs=-1, type=click.UNPROCESSED, metavar="[PROFILE] -- COMMAND [ARGUMENTS]...")
 def command(words: tuple[str, ...], environment: str | None, as_json: bool) -> int:
-    """Run COMMAND with the environment first on PATH and the profile's variables set. Its exit code is this one's.
-
-    With --json the command's own output goes to stderr, and one document says how it ended.
-
-    \b
-        provision run -- python train.py
-        provision run profiles/team.yaml -- jupyter lab
-    """
     from provision.pipeline.places import current_state
     from provision.pipeline.running import command_environment
     from provision.pipeline.session import Session
@@ -41,7 +32,9 @@ def command(words: tuple[str, ...], environment: str | None, as_json: bool) -> i
     if program is None:
         raise UsageError(
             Finding(
-                "no-such-command", "error", f"{arguments[0]} is neither in {state.environment} nor on PATH."
+                "no-such-command",
+                "error",
+                message("cli.no-such-command.summary", arguments=arguments[0], environment=state.environment),
             )
         )
     if as_json:
@@ -66,8 +59,8 @@ def _split(words: tuple[str, ...]) -> tuple[str | None, list[str]]:
     if not arguments:
         raise UsageError(
             Finding(
-                "usage", "error", "Say what to run after `--`.",
-                remedies=(Remedy("For example:", "provision run -- python train.py"),),
+                "usage", "error", message("cli.usage.summary-3"),
+                remedies=(Remedy(message("cli.usage.way-2"), "provision run -- python train.py"),),
             )
         )  # fmt: skip
     before = words[: len(words) - len(arguments)]

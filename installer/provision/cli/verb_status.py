@@ -4,26 +4,19 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import click
-
 from provision.cli.common import environment_option, json_option, profile_argument, quiet_option
+from provision.cli.helping import verb
 
 if TYPE_CHECKING:
     from provision.pipeline.session import Session
 
 
-@click.command("status", short_help="Say whether the environment still is what was proven.")
+@verb("status")
 @profile_argument(required=False)
 @environment_option
 @json_option
 @quiet_option
 def command(profile: str | None, environment: str | None, as_json: bool, quiet: bool) -> int:
-    """Say which generation the environment of PROFILE (or the only one of this folder) is, and whether it is still
-    what was proven. Exit 1 if it is not. Looks at names, sizes and times only.
-
-    \b
-        provision status
-    """
     from dataclasses import asdict
 
     from provision.cli.rendering import print_json

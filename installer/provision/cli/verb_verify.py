@@ -14,19 +14,15 @@ from provision.cli.common import (
     profile_argument,
     quiet_option,
 )
+from provision.cli.helping import verb
 
 
-@click.command("verify", short_help="Prove an environment again: its smoke jobs train on the device.")
+@verb("verify")
 @profile_argument(required=False)
 @environment_option
 @device_option
-@click.option(
-    "--level", type=click.Choice(["quick", "train", "full"]),
-    help="Prove this instead of the profile's level: quick imports and multiplies, train trains, full does all else too.",
-)  # fmt: skip
-@click.option(
-    "--files", "only_files", is_flag=True, help="Hold every file against what was installed; run no job."
-)
+@click.option("--level", type=click.Choice(["quick", "train", "full"]))
+@click.option("--files", "only_files", is_flag=True)
 @json_option
 @quiet_option
 def command(
@@ -37,14 +33,6 @@ def command(
     machine_file: Path | None = None,
     **chosen: Any,
 ) -> int:
-    """Run the smoke jobs of the environment that PROFILE (or the only one of this folder) names; exit 1 if one fails.
-
-    With --files every file is held against the packages' own records, the lock and the placed libraries instead.
-
-    \b
-        provision verify profiles/team.yaml
-        provision verify --device cpu
-    """
     if only_files:
         return _files(profile, chosen["environment"], as_json, quiet)
     from provision.cli.common import make_session

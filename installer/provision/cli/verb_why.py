@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from provision.cli.common import json_option, machine_option, profile_argument, variant_option
+from provision.cli.helping import verb
+from provision.messages import message
 from provision.model.finding import Finding, UsageError
 
 if TYPE_CHECKING:
@@ -21,27 +23,17 @@ if TYPE_CHECKING:
 _SHOWN = 160
 
 
-@click.command("why", short_help="Say why the stack is what it is, and what was rejected by which rule.")
+@verb("why")
 @profile_argument()
 @click.argument("axis", required=False)
-@click.option("--target", default="", metavar="TARGET", help="For this target (windows-x86_64).")
-@click.option("--python", default="", metavar="VERSION", help="For this Python (3.10).")
+@click.option("--target", default="", metavar="TARGET")
+@click.option("--python", default="", metavar="VERSION")
 @variant_option
 @machine_option
 @json_option
 def command(
     profile: str, axis: str | None, target: str, python: str, variant: str | None, machine_file: Path | None, as_json: bool
 ) -> int:  # fmt: skip
-    """Say why the stack of PROFILE is what it is: each choice with how well it is supported, by which fact, from
-    which source; what the knowledge base adds; and what was rejected, by which rule.
-
-    AXIS (python, tensorflow, torch, cuda, cudnn, environment ... or a package) shows all of one axis.
-
-    \b
-        provision why cpu-tensorflow
-        provision why profiles/team.yaml tensorflow --target windows-x86_64
-        provision why profiles/team.yaml numpy
-    """
     from provision.cli.rendering import print_json
     from provision.pipeline.profiles import read, variants_of
     from provision.pipeline.reasons import why
@@ -76,7 +68,7 @@ def _no_axis(axis: str, found: Why) -> Finding:
     return Finding(
         "no-such-axis",
         "error",
-        f"{axis} is neither an axis of the stack ({', '.join(axes)}) nor a package of it.{more}",
+        message("cli.no-such-axis.summary", axis=axis, axes=", ".join(axes), more=more),
     )
 
 

@@ -9,19 +9,20 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from provision.cli.common import json_option, machine_option, profile_argument, variant_option
+from provision.cli.helping import verb
 from provision.model.finding import Finding, UnsatisfiableError
 
 if TYPE_CHECKING:
     from provision.pipeline.reasons import Fit
 
 
-@click.command("why-not", short_help="Say why something does not fit a profile, and the ways out.")
+@verb("why-not")
 @profile_argument()
 @click.argument("requirement")
-@click.option("--target", "targets", multiple=True, metavar="TARGET", help="Only for this target.")
+@click.option("--target", "targets", multiple=True, metavar="TARGET")
 @variant_option
 @machine_option
-@click.option("--offline", is_flag=True, help="Ask knowledge only, not the index.")
+@click.option("--offline", is_flag=True)
 @json_option
 def command(
     profile: str,
@@ -32,16 +33,6 @@ def command(
     offline: bool,
     as_json: bool,
 ) -> int:
-    """Say why REQUIREMENT does not fit PROFILE: the fact, its source, the ways out. Exit 3 if it does not; 0 if it does.
-
-    REQUIREMENT is a framework or its distribution, a package, `python`, `cuda`, `cudnn` or another runtime, with a
-    version specifier. It takes the place of what the profile says about the same thing. Nothing is written.
-
-    \b
-        provision why-not profiles/team.yaml "tensorflow==2.11"
-        provision why-not profiles/team.yaml "numpy>=2"
-        provision why-not profiles/team.yaml "python==3.13"
-    """
     from provision.cli.common import make_session
     from provision.pipeline.profiles import read, variants_of
     from provision.pipeline.reasons import why_not

@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from provision.messages import message
 from provision.model.finding import Finding, Remedy, UsageError
 from provision.model.lock import Artifact, CondaArtifact, Lock
 
@@ -72,8 +73,8 @@ def _are_conda(locks: Sequence[Lock]) -> None:
         if made.manager != "conda":
             raise UsageError(
                 Finding(
-                    "not-conda", "error", f"{made.profile} is no conda environment; its lock has no conda packages.",
-                    remedies=(Remedy("In the profile: environment: {manager: conda}."),),
+                    "not-conda", "error", message("exporting.not-conda.summary", profile=made.profile),
+                    remedies=(Remedy(message("exporting.not-conda.way")),),
                 )
             )  # fmt: skip
 
@@ -118,8 +119,8 @@ def _content_hash(made: Lock) -> str:
 
 def _no_address(wheel: Artifact) -> Finding:
     return Finding(
-        "no-address", "error", f"No address is known for {wheel.file}, and conda-lock.yml needs one.",
-        remedies=(Remedy("Export where the package index can be reached."),),
+        "no-address", "error", message("exporting.no-address.summary", file=wheel.file),
+        remedies=(Remedy(message("exporting.no-address.way")),),
     )  # fmt: skip
 
 

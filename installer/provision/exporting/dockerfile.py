@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 
 from provision.exporting.heading import comments, vendor_folder
 from provision.exporting.requirements import requirements
+from provision.messages import message
 from provision.model.finding import Finding, Remedy, UsageError
 from provision.model.lock import Lock
 
@@ -20,8 +21,8 @@ def dockerfile(lock: Lock, urls: Mapping[str, str]) -> str:
     if lock.target not in _PLATFORMS:
         raise UsageError(
             Finding(
-                "no-container", "error", f"A container is a Linux machine; this lock is for {lock.target}.",
-                remedies=(Remedy("Export the lock of a Linux target.", "provision export PROFILE --target linux-x86_64"),),
+                "no-container", "error", message("exporting.no-container.summary", target=lock.target),
+                remedies=(Remedy(message("exporting.no-container.way"), "provision export PROFILE --target linux-x86_64"),),
             )
         )  # fmt: skip
     return "\n".join(_lines(lock, urls)) + "\n"

@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterator, Mapping
 
 from provision.exporting.heading import address, comments, vendor_folder
+from provision.messages import message
 from provision.model.finding import Finding, Remedy, UsageError
 from provision.model.lock import VENDOR, Artifact, Lock
 
@@ -36,11 +37,11 @@ def pylock(lock: Lock, urls: Mapping[str, str]) -> str:
 
 
 def _lost(files: list[str]) -> Finding:
-    more = f" and {len(files) - 3} more" if len(files) > 3 else ""
+    more = message("exporting.lost.and-more", what=len(files) - 3) if len(files) > 3 else ""
     return Finding(
-        "no-address", "error", f"It is not known where {', '.join(files[:3])}{more} can be fetched from.",
-        detail="pylock.toml says so for every file.",
-        remedies=(Remedy("Run without --offline, so that the indexes can be asked."),),
+        "no-address", "error", message("exporting.no-address.summary-2", what=tuple(files[:3]), more=more),
+        detail=message("exporting.no-address.detail"),
+        remedies=(Remedy(message("exporting.no-address.way-2")),),
     )  # fmt: skip
 
 

@@ -179,8 +179,11 @@ class Knowledge:
         return rules if facts is None else tuple(rule for rule in rules if applies(rule, facts))
 
     def row(self, name: str) -> Row | None:
-        """The row with this id."""
-        return self._by_id.get(name)
+        """The row with this id. Reads no file that does not name it."""
+        if "_by_id" in self.__dict__:
+            return self._by_id.get(name)
+        rows = [row for row in self._stream(lambda text: name in text) if row.id == name]
+        return rows[-1] if rows else None
 
     def list(self, kind: str = "") -> tuple[Row, ...]:
         """All rows, or those of one kind (`patch`, `build`, ...)."""

@@ -58,7 +58,7 @@ def load_file(path: str, read: Read) -> Profile:
     try:
         data = read(path)
     except (OSError, ValueError) as problem:
-        raise ProfileError(Finding("unreadable", "error", f"{path}: {refusal(problem)}")) from None
+        raise ProfileError(Finding("unreadable", "error", f"{path}: " + refusal(problem))) from None
     return load(data, path, read)
 
 

@@ -9,6 +9,7 @@ from typing import Any
 
 from provision.documents.reading import BadValueError
 from provision.loading.values import channel, match_spec, requirement, slug, variable_name
+from provision.messages import message
 from provision.model.finding import Evidence, Finding, ProfileError, Remedy
 from provision.model.profile import Environment, Framework, Hardware, Profile
 
@@ -71,7 +72,7 @@ def _document(text: str, origin: str) -> dict[str, Any]:
     except yaml.YAMLError as error:
         raise ProfileError(Finding("bad-environment-file", "error", f"{origin}: {error}")) from None
     if not isinstance(document, dict) or not isinstance(document.get("dependencies"), list):
-        said = f"{origin} is no environment.yml: it has no list of dependencies."
+        said = message("loading.document.is-no-environment-yml-it", origin=origin)
         raise ProfileError(Finding("bad-environment-file", "error", said))
     return document
 
@@ -87,7 +88,7 @@ def _dependencies(
         try:
             conda.append(match_spec(str(entry)))
         except BadValueError as error:
-            findings.append(_left(origin, str(entry), str(error)))
+            findings.append(_left(origin, str(entry), error.what))
     return conda, pip
 
 
@@ -138,7 +139,7 @@ def _channels(document: Mapping[str, Any], origin: str, findings: list[Finding])
         try:
             yield channel(str(entry))
         except BadValueError as error:
-            findings.append(_left(origin, str(entry), str(error)))
+            findings.append(_left(origin, str(entry), error.what))
 
 
 def _wheels(pip: Sequence[str], origin: str, findings: list[Finding]) -> Iterator[str]:
@@ -146,7 +147,7 @@ def _wheels(pip: Sequence[str], origin: str, findings: list[Finding]) -> Iterato
         try:
             yield requirement(line)
         except BadValueError as error:
-            findings.append(_left(origin, line, str(error)))
+            findings.append(_left(origin, line, error.what))
 
 
 def _variables(
@@ -156,12 +157,12 @@ def _variables(
         try:
             yield variable_name(str(key)), str(value)
         except BadValueError as error:
-            findings.append(_left(origin, str(key), str(error)))
+            findings.append(_left(origin, str(key), error.what))
 
 
 def _left(origin: str, line: str, why: str) -> Finding:
     return Finding(
-        "not-taken-over", "warning", f"{origin}: '{line}' was not taken over: {why}.",
+        "not-taken-over", "warning", message("loading.not-taken-over.summary", origin=origin, line=line, why=why),
         evidence=(Evidence(origin, line),),
-        remedies=(Remedy("Say it in the profile: packages, environment: {wheels: [...]}, or indexes."),),
+        remedies=(Remedy(message("loading.not-taken-over.way")),),
     )  # fmt: skip

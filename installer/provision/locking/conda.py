@@ -13,6 +13,7 @@ from provision.locking.conda_failures import solve_findings
 from provision.locking.failures import LookAlikes
 from provision.locking.pypi import close_wheels
 from provision.locking.tags import GLIBC_CEILING
+from provision.messages import message
 from provision.model.finding import Finding, Remedy, UnsatisfiableError
 from provision.model.lock import Artifact, CondaArtifact, Digests, Lock
 from provision.model.profile import Profile
@@ -149,26 +150,26 @@ def _wheels_not_asked_for(
 
 def _other(asked: str, pinned: str) -> Finding:
     return Finding(
-        "not-the-profile", "error", f"The profile asks for {asked}; the file pins {pinned}.",
+        "not-the-profile", "error", message("locking.not-the-profile.summary", asked=asked, pinned=pinned),
         remedies=(
-            Remedy("Let the profile ask for what is pinned, if that is what is meant."),
-            Remedy("Or pin again with the other tool, from what the profile asks for."),
-            Remedy("Or lock without the file.", "provision lock PROFILE"),
+            Remedy(message("locking.not-the-profile.way")),
+            Remedy(message("locking.not-the-profile.way-2")),
+            Remedy(message("locking.not-the-profile.way-3"), "provision lock PROFILE"),
         ),
     )  # fmt: skip
 
 
 def _unwanted(name: str) -> Finding:
     return Finding(
-        "package-unwanted", "error", f"The file pins {name}, and the profile says that it must be absent.",
-        remedies=(Remedy("Pin again without it."),),
+        "package-unwanted", "error", message("locking.package-unwanted.summary", name=name),
+        remedies=(Remedy(message("locking.package-unwanted.way")),),
     )  # fmt: skip
 
 
 def _double(name: str) -> Finding:
     return Finding(
-        "two-owners", "error", f"{name} comes from conda and as a wheel: one would write over the other.",
-        remedies=(Remedy("Take it from one side only, and pin again."),),
+        "two-owners", "error", message("locking.two-owners.summary", name=name),
+        remedies=(Remedy(message("locking.two-owners.way")),),
     )  # fmt: skip
 
 
@@ -232,11 +233,11 @@ def no_hash(bare: Sequence[CondaArtifact]) -> Finding:
     named = ", ".join(f"{a.name} {a.version} {a.build} ({a.channel}/{a.subdir})" for a in bare[:8])
     return Finding(
         "no-hash", "error",
-        f"No hash is known of {named}, and a lock with such a file is not written.",
-        detail="The build exists; no channel record with its SHA-256 or MD5 was found.",
+        message("locking.no-hash.summary", named=named),
+        detail=message("locking.no-hash.detail"),
         remedies=(
-            Remedy("Lock where the channel itself can be reached: its own records have both hashes."),
-            Remedy("Or leave this target out of the profile."),
+            Remedy(message("locking.no-hash.way")),
+            Remedy(message("locking.no-hash.way-2")),
         ),
     )  # fmt: skip
 
@@ -277,12 +278,16 @@ def _choices(stack: Stack, conda: Sequence[CondaArtifact], axes: Mapping[str, st
             continue
         framework = choice.axis in ("torch", "tensorflow")
         value = f"{artifact.name}=={artifact.version}" if framework else artifact.version
-        because = f"build {artifact.build} of {artifact.channel}"
+        because = message("locking.choices.build", build=artifact.build, channel=artifact.channel)
         yield Choice(axis=choice.axis, value=value, because=because, rule=choice.rule, source=choice.source)
     for name, axis in axes.items():
         if axis not in seen and name in by_name:
             seen.add(axis)
-            yield Choice(axis=axis, value=by_name[name].version, because="it comes with the framework")
+            yield Choice(
+                axis=axis,
+                value=by_name[name].version,
+                because=message("locking.choices.it-comes-with-framework"),
+            )
 
 
 def _needs(stack: Stack, conda: Sequence[CondaArtifact]) -> Iterator[Need]:
@@ -291,7 +296,11 @@ def _needs(stack: Stack, conda: Sequence[CondaArtifact]) -> Iterator[Need]:
     floors = [(floor, a.name) for a in conda for floor in _floors(a)]
     if floors and stack.target.startswith("linux"):
         (major, minor), name = max(floors)
-        yield Need(what="glibc", value=f">={major}.{minor}", because=f"the conda package {name}")
+        yield Need(
+            what="glibc",
+            value=f">={major}.{minor}",
+            because=message("locking.needs.conda-package", name=name),
+        )
 
 
 def _floors(artifact: CondaArtifact) -> Iterator[tuple[int, int]]:
@@ -303,14 +312,11 @@ def _floors(artifact: CondaArtifact) -> Iterator[tuple[int, int]]:
 def _notes(conda: Sequence[CondaArtifact]) -> Iterator[Note]:
     weak = [a for a in conda if not a.sha256]
     if weak:
-        because = (
-            f"{len(weak)} of {len(conda)} conda packages have only an MD5 on record, no SHA-256: enough against a "
-            "broken download, not against a forged file"
-        )
+        because = message("locking.notes.conda-packages-have-only-md5", weak=len(weak), conda=len(conda))
         yield Note(severity="warning", because=because, rule="conda-md5-only")
     unknown = [a for a in weak if not a.depends]
     if unknown:
-        because = f"of {len(unknown)} conda packages no record says what they depend on: the set is taken as it was recorded"
+        because = message("locking.notes.conda-packages-no-record-says", unknown=len(unknown))
         yield Note(because=because, rule="conda-depends-unknown")
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from provision.messages import message
 from provision.model.finding import Evidence, Finding, Remedy
 from provision.model.profile import Profile
 from provision.ports import CatalogFailure, CondaRequest
@@ -42,11 +43,11 @@ def _said(failure: CatalogFailure) -> tuple[Evidence, ...]:
 def _unreachable(failure: CatalogFailure, request: CondaRequest) -> Finding:
     return Finding(
         "channel-unreachable", "error",
-        f"A channel of {', '.join(request.channels)} cannot be read, so nothing can be locked.",
+        message("locking.channel-unreachable.summary", channels=tuple(request.channels)),
         evidence=_said(failure),
         remedies=(
-            Remedy("Check the network and the proxy (HTTPS_PROXY), then try again."),
-            Remedy("Map the channel to a mirror with custom_channels in ~/.condarc; its name stays in the profile."),
+            Remedy(message("locking.common.check-network-and-proxy-https")),
+            Remedy(message("locking.channel-unreachable.way-2")),
         ),
     )  # fmt: skip
 
@@ -56,20 +57,19 @@ def _no_virtual(
 ) -> Finding:
     name, wanted = match["name"], match["rest"].strip(" ,")
     has = request.virtual_packages.get(name)
-    what = f"{name} {has}" if has else f"no {name}"
-    ways: tuple[Remedy, ...] = (Remedy("Choose older packages, or a profile for a newer machine."),)
+    wish = f"{name} {wanted}".rstrip()
+    ways: tuple[Remedy, ...] = (Remedy(message("locking.no-virtual.way")),)
     if name == "__cuda":
         ways = (
-            Remedy(
-                "For an NVIDIA machine say so: hardware: {vendor: nvidia}, and accelerator: {cuda: VERSION}."
-            ),
-            Remedy("For the CPU ask for a CPU build."),
+            Remedy(message("locking.no-virtual.way-2")),
+            Remedy(message("locking.no-virtual.way-3")),
         )
     return Finding(
         "no-cuda" if name == "__cuda" else "machine-lacks", "error",
-        f"A package wants {name} {wanted}".rstrip() + f"; the machine of profile {profile.name} has {what}.",
-        detail="What counts is the machine that the profile is for, not the one that solves: CONDA_OVERRIDE_CUDA "
-        "and this machine's driver are not looked at.",
+        message("locking.no-virtual.has", wish=wish, name=profile.name, what=f"{name} {has}")
+        if has
+        else message("locking.no-virtual.lacks", wish=wish, name=profile.name, what=name),
+        detail=message("locking.no-virtual.detail"),
         evidence=_said(failure), remedies=ways,
     )  # fmt: skip
 
@@ -77,15 +77,15 @@ def _no_virtual(
 def _no_package(spec: str, failure: CatalogFailure, request: CondaRequest) -> Finding:
     return Finding(
         "no-such-package", "error",
-        f"No channel of {', '.join(request.channels)} has {spec} for {request.subdir}.",
+        message("locking.no-such-package.summary", channels=tuple(request.channels), spec=spec, subdir=request.subdir),
         evidence=_said(failure),
-        remedies=(Remedy("Name the channel that has it under environment: {channels: [...]}."),),
+        remedies=(Remedy(message("locking.no-such-package.way")),),
     )  # fmt: skip
 
 
 def _conflict(failure: CatalogFailure) -> Finding:
     return Finding(
-        "conflict", "error", "The conda packages cannot stand together.", detail=failure.text.strip(),
+        "conflict", "error", message("locking.conflict.summary"), detail=failure.text.strip(),
         evidence=_said(failure),
-        remedies=(Remedy("Loosen one of the pins named above, or use two environments (two profiles)."),),
+        remedies=(Remedy(message("locking.conflict.way")),),
     )  # fmt: skip

@@ -9,6 +9,7 @@ from packaging.utils import canonicalize_name
 
 from provision.locking.failures import LookAlikes, closure_findings
 from provision.locking.tags import glibc_floor, rank
+from provision.messages import message
 from provision.model.finding import Evidence, Finding, Remedy, UnsatisfiableError
 from provision.model.lock import PYPI, VENDOR, Artifact, Digests, Lock
 from provision.model.profile import Index, Profile
@@ -32,6 +33,22 @@ def lock(
     closure = _close(stack, profile, catalog, keep, names)
     packages = tuple(sorted((_artifact(p, stack) for p in closure), key=lambda a: a.name))
     build = _build_packages(stack, catalog, closure, packages, names)
+    return _made(stack, profile, digests, packages, build)
+
+
+def again(stack: Stack, profile: Profile, digests: Digests, former: Lock) -> Lock | None:
+    """The lock that the stack makes with the files of a former lock, without asking anybody.
+
+    None where they do not suffice: what a patch adds is not among them.
+    """
+    held = {a.name for a in former.packages}
+    added = {canonicalize_name(Requirement(p.requirement).name) for p in stack.patches if p.kind == "add"}
+    return _made(stack, profile, digests, former.packages, former.build) if added <= held else None
+
+
+def _made(
+    stack: Stack, profile: Profile, digests: Digests, packages: tuple[Artifact, ...], build: tuple[Artifact, ...]
+) -> Lock:  # fmt: skip
     return Lock(
         profile=profile.name,
         target=stack.target,
@@ -121,8 +138,8 @@ def _no_wheel(sources: Sequence[Artifact], stack: Stack) -> Finding:
     return Finding(
         "no-wheel",
         "error",
-        f"{named}: only the source is on the index, and nothing is built on top of a conda environment.",
-        remedies=(Remedy("Take it from a channel: name it under packages."),),
+        message("locking.no-wheel.summary", named=named),
+        remedies=(Remedy(message("locking.no-wheel.way")),),
     )
 
 
@@ -165,12 +182,14 @@ def _no_hash(package: ClosedPackage, chosen: ListedFile) -> Finding:
     return Finding(
         "no-hash",
         "error",
-        f"No SHA-256 of {chosen.name} is known, and a lock without a hash is not written.",
-        detail=f"The index {package.index!r} lists it as {package.name} {package.version}.",
-        evidence=(Evidence(chosen.url or package.index, "no hash stated"),),
+        message("locking.no-hash.summary-2", name=chosen.name),
+        detail=message(
+            "locking.no-hash.detail-2", index=f"{package.index!r}", name=package.name, version=package.version
+        ),
+        evidence=(Evidence(chosen.url or package.index, message("locking.no-hash.no-hash-stated")),),
         remedies=(
-            Remedy("Map the index to a mirror that states hashes, or to a folder that holds the file."),
-            Remedy("Record the index where it can be reached.", "provision lock --record DIR PROFILE"),
+            Remedy(message("locking.no-hash.way-3")),
+            Remedy(message("locking.no-hash.way-4"), "provision lock --record DIR PROFILE"),
         ),
     )
 
@@ -179,7 +198,14 @@ def _no_file(package: ClosedPackage, stack: Stack) -> Finding:
     return Finding(
         "no-wheel",
         "error",
-        f"{package.name} {package.version} has no file for Python {stack.python} on {stack.target} in {package.index!r}.",
+        message(
+            "locking.no-wheel.summary-2",
+            name=package.name,
+            version=package.version,
+            python=stack.python,
+            target=stack.target,
+            index=f"{package.index!r}",
+        ),
     )
 
 
@@ -207,7 +233,9 @@ def _needs(stack: Stack, packages: Sequence[Artifact]) -> tuple[Need, ...]:
         return stack.needs
     stated = [need for need in stack.needs if need.what == "glibc"]
     tagged = [
-        Need(what="glibc", value=f">={floor[0]}.{floor[1]}", because=f"the tag of {a.file}")
+        Need(
+            what="glibc", value=f">={floor[0]}.{floor[1]}", because=message("locking.needs.tag", file=a.file)
+        )
         for a in packages
         if a.kind == "wheel" and (floor := glibc_floor(a.file)) is not None
     ]

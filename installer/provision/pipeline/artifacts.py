@@ -12,6 +12,7 @@ from pathlib import Path
 from provision.artifacts.inspect import cache_key, inspect_cached
 from provision.artifacts.library import EVERYTHING, GLANCE, Limits
 from provision.locking.tags import rank
+from provision.messages import message
 from provision.model.artifact import ArtifactFacts, artifact_error
 from provision.model.finding import Finding, LockError, Remedy
 from provision.model.lock import PYPI, Artifact, Lock
@@ -48,7 +49,7 @@ def remote_facts(artifact: Artifact, lock: Lock, session: Session) -> ArtifactFa
     for one in locate(requirement, lock.python, lock.target, session, lock.indexes):
         if one.file.name == artifact.file:
             return _remote(one.file, artifact.sha256, session, GLANCE)
-    raise artifact_error("file-gone", f"no index lists {artifact.file} any more")
+    raise artifact_error("file-gone", message("pipeline.file-gone.summary", file=artifact.file))
 
 
 def facts_of_file(path: Path, session: Session, limits: Limits = EVERYTHING) -> ArtifactFacts:
@@ -140,18 +141,20 @@ def listing(requirement: str, session: Session, indexes: tuple[Index, ...] = ())
 
 
 def _no_project(name: str) -> Finding:
-    ways = (Remedy("Check the name, the network and the index configuration."),)
-    return Finding("no-such-package", "error", f"The index has no {name}, or cannot be asked.", remedies=ways)
+    ways = (Remedy(message("pipeline.no-project.way")),)
+    return Finding(
+        "no-such-package", "error", message("pipeline.no-such-package.summary", name=name), remedies=ways
+    )
 
 
 def _no_version(requirement: str, versions: Iterable[str]) -> Finding:
     from packaging.version import Version
 
     known = sorted(set(versions), key=Version)
-    newest = f"Newest on the index: {', '.join(known[-5:])}." if known else ""
+    newest = message("pipeline.no-such-wheel.detail", newest=known[-5:]) if known else ""
     return Finding(
-        "no-such-wheel", "error", f"The index has no wheel of {requirement}.", detail=newest,
-        remedies=(Remedy("Name a version that it has, or the index of the build with --index."),),
+        "no-such-wheel", "error", message("pipeline.no-such-wheel.summary", requirement=requirement), detail=newest,
+        remedies=(Remedy(message("pipeline.no-such-wheel.way")),),
     )  # fmt: skip
 
 
@@ -171,7 +174,9 @@ def named_index(text: str, requirement: str, session: Session) -> tuple[Index, .
         return ()
     url = text if "://" in text else session.knowledge.index_url(text)
     if url is None:
-        raise LockError(Finding("no-such-index", "error", f"No row knows an index named {text!r}."))
+        raise LockError(
+            Finding("no-such-index", "error", message("pipeline.no-such-index.summary", text=f"{text!r}"))
+        )
     name = text if "://" not in text else "named"
     return (Index(name=name, url=url, packages=(Requirement(requirement).name,)),)
 
@@ -212,25 +217,34 @@ def _sha256(path: Path) -> str:
             while piece := file.read(_PIECE):
                 digest.update(piece)
     except OSError as error:
-        raise artifact_error("artifact-unreadable", f"{path} cannot be read", error.strerror or "") from None
+        raise artifact_error(
+            "artifact-unreadable",
+            message("pipeline.artifact-unreadable.summary", path=path),
+            error.strerror or "",
+        ) from None
     return digest.hexdigest()
 
 
 def _not_found(requirement: str, python: str, target: str, failure: CatalogFailure) -> Finding:
     code = "index-unreachable" if failure.unreachable else "no-such-wheel"
-    what = "The index cannot be reached" if failure.unreachable else "No index has a wheel of it that fits"
+    what = "unreachable" if failure.unreachable else "no-wheel"
     return Finding(
         code,
         "error",
-        f"{requirement} for Python {python} on {target}: {what[:1].lower()}{what[1:]}.",
+        message(
+            f"pipeline.not-found.{what}",
+            requirement=requirement,
+            python=python,
+            target=target,
+        ),
         detail=failure.text.strip(),
         remedies=(
             Remedy(
-                "Name another Python or target.",
+                message("pipeline.not-found.way"),
                 "provision inspect REQUIREMENT --python 3.12 --target linux-x86_64",
             ),
             Remedy(
-                "For a build of a named index, name that.",
+                message("pipeline.not-found.way-2"),
                 "provision inspect REQUIREMENT --index pytorch-cu126",
             ),
         ),

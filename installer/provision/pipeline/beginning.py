@@ -14,6 +14,7 @@ from provision.knowledge.versions import version_key
 from provision.loading import load
 from provision.loading.drafting import Draft, draft, names_of
 from provision.locking.tags import GLIBC_CEILING
+from provision.messages import message
 from provision.model.finding import Finding, Remedy, UnsatisfiableError, UsageError
 from provision.model.lock import VENDOR
 from provision.model.machine import Device, Machine
@@ -85,14 +86,14 @@ def _framework(text: str, session: Session) -> tuple[str, Framework]:
 
 
 def _unreadable(text: str) -> Finding:
-    way = Remedy("Write it like", 'provision init --framework "tensorflow==2.10.1"')
-    return Finding("usage", "error", f"{text!r} is no framework with a version.", remedies=(way,))
+    way = Remedy(message("pipeline.unreadable.way"), 'provision init --framework "tensorflow==2.10.1"')
+    return Finding("usage", "error", message("pipeline.usage.summary", text=f"{text!r}"), remedies=(way,))
 
 
 def _no_framework(text: str) -> Finding:
     return Finding(
-        "no-such-framework", "error", f"{text} is no framework that stacks are known for: those are torch and tensorflow.",
-        remedies=(Remedy("A package beside them is named with --package.", f"provision init --package {text!r}"),),
+        "no-such-framework", "error", message("pipeline.no-such-framework.summary", text=text),
+        remedies=(Remedy(message("pipeline.no-such-framework.way"), f"provision init --package {text!r}"),),
     )  # fmt: skip
 
 
@@ -106,7 +107,7 @@ def _passed(vendor: str, error: UnsatisfiableError) -> Finding:
     """A device that is here and has no stack is worth a word, not a failure."""
     first = error.findings[0]
     return replace(
-        first, severity="note", summary=f"Not made for the {vendor} device that is here: {first.summary}"
+        first, severity="note", summary=message("pipeline.passed.summary", vendor=vendor, why=first.summary)
     )
 
 
@@ -194,8 +195,8 @@ def _no_common(base: Profile, found: Sequence[Sequence[str]], session: Session) 
     told = "; ".join(f"{t}: {', '.join(ps)}" for t, ps in zip(base.targets, found, strict=True))
     return (
         Finding(
-            "no-common-python", "error", "No Python has this stack on all of the targets.", detail=told,
-            remedies=(Remedy("Make a profile for each target."),),
+            "no-common-python", "error", message("pipeline.no-common-python.summary"), detail=told,
+            remedies=(Remedy(message("pipeline.no-common-python.way")),),
         ),
     )  # fmt: skip
 

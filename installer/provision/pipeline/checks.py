@@ -8,6 +8,7 @@ from pathlib import Path
 from provision.documents.source import several
 from provision.linting import Document, is_profile, lint
 from provision.loading import load
+from provision.messages import message
 from provision.model.finding import Finding, ProfileError, Remedy, UsageError
 from provision.pipeline.session import Session
 
@@ -73,8 +74,15 @@ def _load(document: Document, session: Session) -> tuple[Finding, ...]:
 def nothing_to_lint(names: Sequence[str]) -> UsageError:
     return UsageError(
         Finding(
-            "nothing-to-lint", "error", f"There is no file to check in {', '.join(names)}.",
-            detail=f"In a folder these are looked at: {', '.join(_KNOWN)}.",
-            remedies=(Remedy("Name the files.", "provision lint requirements.txt profiles/team.yaml"),),
+            "nothing-to-lint",
+            "error",
+            message("pipeline.nothing-to-lint.summary", names=", ".join(names)),
+            detail=message("pipeline.nothing-to-lint.detail", known=", ".join(_KNOWN)),
+            remedies=(
+                Remedy(
+                    message("pipeline.nothing-to-lint.way"),
+                    "provision lint requirements.txt profiles/team.yaml",
+                ),
+            ),
         )
-    )  # fmt: skip
+    )

@@ -8,6 +8,7 @@ from pathlib import Path, PurePosixPath
 
 from provision.documents import read_lock
 from provision.locking.diffing import Difference, diff
+from provision.messages import message
 from provision.model.finding import Finding, Remedy, UsageError
 from provision.model.lock import Lock
 from provision.pipeline.session import Session
@@ -66,6 +67,6 @@ def _git(session: Session, *arguments: str) -> str | None:
 
 def _nothing(place: str) -> Finding:
     return Finding(
-        "no-such-lock", "error", f"{place} is neither a lock, a folder of locks, nor one of them at a revision of git.",
-        remedies=(Remedy("For example:", "provision lock diff HEAD:profiles/locks profiles/locks"),),
+        "no-such-lock", "error", message("pipeline.no-such-lock.summary", place=place),
+        remedies=(Remedy(message("pipeline.no-such-lock.way"), "provision lock diff HEAD:profiles/locks profiles/locks"),),
     )  # fmt: skip

@@ -9,6 +9,7 @@ from typing import Any
 from provision.applying.engine import Effects, Outcome, apply
 from provision.documents import dump_json, dump_yaml
 from provision.inspecting import inspect
+from provision.messages import joined, message, unstopped
 from provision.model.finding import (
     BlockedError,
     Finding,
@@ -178,15 +179,19 @@ def choose_variant(source: Source, session: Session, options: Options) -> tuple[
     for candidate in candidates:
         because = _unfit(candidate, session, options)
         if not because:
-            session.reporter.stage("Variant", _taken(candidate, skipped))
+            session.reporter.stage(message("pipeline.stage.variant"), _taken(candidate, skipped))
             return candidate, tuple(skipped)
         skipped.append(Skipped(variant=candidate.variant or "", because=because))
-    raise BlockedError([replace(f, summary=f"{s.variant}: {f.summary}") for s in skipped for f in s.because])
+    raise BlockedError(
+        [replace(f, summary=joined((s.variant, ": ", f.summary))) for s in skipped for f in s.because]
+    )
 
 
 def _taken(candidate: Source, skipped: list[Skipped]) -> str:
-    reasons = "; ".join(f"{s.variant}: {s.because[0].summary.rstrip('.')}" for s in skipped)
-    return f"{candidate.variant}" + (f"   (not {reasons})" if reasons else "")
+    told = [joined((s.variant, ": ", unstopped(s.because[0].summary))) for s in skipped]
+    if not told:
+        return candidate.variant or ""
+    return message("pipeline.variant.taken", variant=candidate.variant, reasons=joined(told, "; "))
 
 
 def _unfit(candidate: Source, session: Session, options: Options) -> tuple[Finding, ...]:
@@ -194,7 +199,13 @@ def _unfit(candidate: Source, session: Session, options: Options) -> tuple[Findi
     if target not in targets_of(candidate.profile, session):
         return (
             Finding(
-                "wrong-target", "note", f"it is for {', '.join(candidate.profile.targets)}, not for {target}"
+                "wrong-target",
+                "note",
+                message(
+                    "pipeline.wrong-target.summary",
+                    targets=", ".join(candidate.profile.targets),
+                    target=target,
+                ),
             ),
         )
     try:
@@ -239,7 +250,9 @@ def _version_at(path: str, session: Session) -> str:
     found = next((p.version for p in session.machine.pythons if p.path == path), None)
     if found is None:
         raise UsageError(
-            Finding("no-such-interpreter", "error", f"{path} is not a Python that was found on this machine.")
+            Finding(
+                "no-such-interpreter", "error", message("pipeline.no-such-interpreter.summary", path=path)
+            )
         )
     return found
 
@@ -257,7 +270,7 @@ def _lock_for(
 ) -> tuple[Lock, str, Path, Locked | None]:
     """The lock that is there and matches; else a new one, unless `--locked` forbids it."""
     path = find_lock(source, session.folder, target, python)
-    stale: str | None = "there is none"
+    stale: str | None = message("pipeline.lock.none")
     if path is not None:
         made, digest = read_lock_file(path)
         stale = stale_because(made, source.profile)
@@ -272,21 +285,22 @@ def _lock_for(
             return made, text_digest(dump_yaml(made)), relocked.path, relocked
         raise UnsatisfiableError(relocked.findings)
     made, digest = read_lock_file(relocked.path)
-    session.reporter.stage("Locked", f"{target}, Python {python}: {len(made.pins)} packages ({stale})")
+    text = message("pipeline.lock.made", target=target, python=python, count=len(made.pins), why=stale)
+    session.reporter.stage(message("pipeline.stage.locked"), text)
     return made, digest, relocked.path, relocked
 
 
 def _no_lock(source: Source, target: str, python: str, path: Path | None, because: str) -> Finding:
     what = (
-        f"{path}: {because}"
+        joined((str(path), ": ", because))
         if path
-        else f"{source.profile.name} has no lock for {target} with Python {python}"
+        else message("pipeline.no-lock.what", name=source.profile.name, target=target, python=python)
     )
     return Finding(
         "lock-stale" if path else "lock-missing",
         "error",
-        f"{what}; --locked forbids making one.",
-        remedies=(Remedy("Lock and commit the result.", f"provision lock {source.path}"),),
+        message("pipeline.no-lock.summary", what=what),
+        remedies=(Remedy(message("pipeline.no-lock.way"), f"provision lock {source.path}"),),
     )
 
 
@@ -387,9 +401,7 @@ def _licensed(prepared: Prepared, session: Session) -> Prepared:
     if not only_licences(prepared.plan):
         return prepared
     named = "\n".join(f"  {one.source}: {one.text}" for f in prepared.plan.blockers for one in f.evidence)
-    if not session.confirm(
-        f"These libraries come under licences of their maker:\n{named}\nDo you accept them?"
-    ):
+    if not session.confirm(message("pipeline.licences.question", named=named)):
         return prepared
     accept(session, prepared.lock)
     return replace(prepared, plan=replace(prepared.plan, blockers=()))
@@ -398,18 +410,23 @@ def _licensed(prepared: Prepared, session: Session) -> Prepared:
 def _ask(prepared: Prepared, session: Session) -> None:
     state = prepared.state
     number = prepared.plan.generation
-    question = (
-        f"{state.environment} is generation {state.generation}. Build generation {number} and switch to it?"
+    question = message(
+        "pipeline.switch.question",
+        environment=state.environment,
+        generation=state.generation,
+        number=number,
     )
     if prepared.in_place:
         steps = prepared.plan.steps
         removed, installed = (sum(s.action == action for s in steps) for action in ("remove", "install"))
-        question = f"Change {state.environment} in place: {removed} removed, {installed} installed?"
+        question = message(
+            "pipeline.in-place.question", environment=state.environment, removed=removed, installed=installed
+        )
     if not session.confirm(question):
         raise BlockedError(
             Finding(
-                "not-confirmed", "error", "Nothing was changed: the change was not confirmed.",
-                remedies=(Remedy("Say yes beforehand.", f"provision apply {prepared.source.path} --yes"),),
+                "not-confirmed", "error", message("pipeline.not-confirmed.summary"),
+                remedies=(Remedy(message("pipeline.not-confirmed.way"), f"provision apply {prepared.source.path} --yes"),),
             )
         )  # fmt: skip
 
@@ -478,7 +495,7 @@ def prove(
     from provision.world.smoke import ProcessSmokeRunner
 
     layout = Layout(environment or environment_path(session, made.path, options.environment))
-    session.reporter.start("Proving")
+    session.reporter.start(message("pipeline.stage.proving"))
     receipt = verify(
         made,
         Path(interpreter(folder)),
@@ -500,12 +517,12 @@ def _with_reservations(receipt: Receipt, plan: Plan | None, built_for: dict[str,
     """What the proof does not reach: another machine's device, and needs that a person overrode."""
     words = [receipt.proves]
     if built_for:
-        words.append(f"Built for another machine ({built_for['target']}): nothing was tried there.")
+        words.append(message("verifying.proves.elsewhere", target=built_for["target"]))
     if plan is not None and plan.force:
-        words.append(f"Applied although the machine does not meet the lock's needs: {plan.force}")
+        words.append(message("verifying.proves.forced", reason=plan.force))
     return replace(
         receipt,
-        proves=" ".join(words),
+        proves=joined(words, " "),
         override=plan.override if plan is not None else {},
         built_for=built_for or {},
     )
@@ -547,8 +564,8 @@ def made_from(session: Session, state: EnvState) -> tuple[Lock, str]:
                 return made, digest
     raise LockError(
         Finding(
-            "lock-missing", "error", f"The lock that {state.environment} was made from is gone or has changed.",
-            remedies=(Remedy("Apply the profile again.", "provision apply PROFILE"),),
+            "lock-missing", "error", message("pipeline.lock-missing.summary", environment=state.environment),
+            remedies=(Remedy(message("pipeline.lock-missing.way"), "provision apply PROFILE"),),
         )
     )  # fmt: skip
 

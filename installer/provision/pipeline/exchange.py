@@ -10,6 +10,7 @@ from provision.condaprefix import Survey, survey
 from provision.documents import dump_yaml
 from provision.exporting.conda import conda_lock, environment, explicit
 from provision.loading.conda_files import import_environment
+from provision.messages import message
 from provision.model.finding import Finding, LockError, Remedy, UsageError
 from provision.model.lock import Lock
 from provision.model.profile import Profile
@@ -62,8 +63,8 @@ def _locks(source: Source, target: str | None, python: str | None, session: Sess
     if not found:
         raise LockError(
             Finding(
-                "lock-missing", "error", f"{source.profile.name} has no lock to export.",
-                remedies=(Remedy("Make it.", f"provision lock {source.path}"),),
+                "lock-missing", "error", message("pipeline.lock-missing.summary-2", name=source.profile.name),
+                remedies=(Remedy(message("pipeline.lock-missing.way-2"), f"provision lock {source.path}"),),
             )
         )  # fmt: skip
     return found
@@ -102,8 +103,8 @@ def run_import(file: str, output: str | None, force: bool, session: Session) -> 
     if path.exists() and not force:
         raise UsageError(
             Finding(
-                "exists", "error", f"{path} is there already; it is left alone.",
-                remedies=(Remedy("Name another file with --output, or overwrite it with --force."),),
+                "exists", "error", message("pipeline.exists.summary", path=path),
+                remedies=(Remedy(message("pipeline.exists.way")),),
             )
         )  # fmt: skip
     write_text(path, dump_yaml(profile))

@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
+from provision.messages import message
 from provision.model.finding import Finding, Remedy, UsageError
 
 if TYPE_CHECKING:
@@ -84,8 +85,8 @@ def no_such_code(word: str) -> UsageError:
     near = difflib.get_close_matches(word, all_codes(), 3)
     return UsageError(
         Finding(
-            "no-such-log", "error", f"There is no file {word}, and no code of that name.",
-            f"Codes that look like it: {', '.join(near)}." if near else "",
-            remedies=(Remedy("Name a log, or pipe one in.", "python train.py 2>&1 | provision explain -"),),
+            "no-such-log", "error", message("pipeline.no-such-log.summary", word=word),
+            (message("pipeline.no-such-log.detail-if", near=', '.join(near)) if near else ''),
+            remedies=(Remedy(message("pipeline.no-such-log.way"), "python train.py 2>&1 | provision explain -"),),
         )
     )  # fmt: skip

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from provision.exporting import export, needs_url
+from provision.messages import message
 from provision.model.finding import Finding, LockError, Remedy, UnsatisfiableError
 from provision.model.lock import Lock
 from provision.pipeline.locks import combinations, read_lock_file, targets_of
@@ -55,9 +56,11 @@ def _target(source: Source, session: Session) -> str:
 
 def _missing(source: Source, target: str, python: str) -> Finding:
     return Finding(
-        "lock-missing", "error", f"{source.profile.name} has no lock for {target} with Python {python}.",
-        remedies=(Remedy("Make it and commit it.", f"provision lock {source.path}"),),
-    )  # fmt: skip
+        "lock-missing",
+        "error",
+        message("pipeline.lock-missing.summary-3", name=source.profile.name, target=target, python=python),
+        remedies=(Remedy(message("pipeline.lock-missing.way-3"), f"provision lock {source.path}"),),
+    )
 
 
 def _addresses(lock: Lock, form: str, session: Session) -> dict[str, str]:
@@ -81,6 +84,6 @@ def _addresses(lock: Lock, form: str, session: Session) -> dict[str, str]:
 def _not_told(failure: CatalogFailure) -> Finding:
     return Finding(
         "index-unreachable" if failure.unreachable else "file-gone", "error",
-        "The indexes do not say where the locked files are.", detail=failure.text,
-        remedies=(Remedy("Check the network and the index configuration, then try again."),),
+        message("pipeline.not-told.summary"), detail=failure.text,
+        remedies=(Remedy(message("pipeline.not-told.way")),),
     )  # fmt: skip

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import PurePath
 
+from provision.messages import message
 from provision.model.finding import CheckFailed, Finding
 from provision.pipeline.environments import made_from
 from provision.pipeline.places import current_state
@@ -53,7 +54,9 @@ def read(session: Session, prefix: str) -> Tree:
 
     packages = site_packages(session.files, prefix)
     if packages is None:
-        raise CheckFailed(Finding("no-site-packages", "error", f"{prefix} has no site-packages folder."))
+        raise CheckFailed(
+            Finding("no-site-packages", "error", message("pipeline.no-site-packages.summary", prefix=prefix))
+        )
     return Tree(
         packages=PurePath(packages).relative_to(prefix).as_posix(),
         files=read_tree(prefix, session.reporter.advance),

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from provision.applying.engine import Outcome, apply_in_place
 from provision.knowledge.rows import FamilyRow
+from provision.messages import message
 from provision.model.finding import Finding, Remedy, UsageError
 from provision.model.inventory import Inventory
 from provision.pipeline.places import holding
@@ -61,7 +62,7 @@ def users_of(environment: str) -> tuple[str, ...]:
         words = [process.info["exe"] or "", *(process.info["cmdline"] or ())]
         if process.pid not in own and any(w.startswith(environment + os.sep) for w in words[:3]):
             shown = " ".join(Path(w).name if os.sep in w else w for w in (process.info["cmdline"] or ())[:4])
-            found.append(f"process {process.pid}: {shown}")
+            found.append(message("pipeline.process", pid=process.pid, shown=shown))
     return tuple(sorted(found))
 
 
@@ -102,6 +103,6 @@ def carry_out_in_place(prepared: Prepared, session: Session, options: Options) -
 def _nothing_to_repair(environment: str) -> Finding:
     return Finding(
         "nothing-to-repair", "error",
-        f"{environment} is no environment that could be changed in place: provision builds generations there.",
-        remedies=(Remedy("Apply without --in-place.", "provision apply PROFILE"),),
+        message("pipeline.nothing-to-repair.summary", environment=environment),
+        remedies=(Remedy(message("pipeline.nothing-to-repair.way"), "provision apply PROFILE"),),
     )  # fmt: skip

@@ -13,6 +13,7 @@ from provision.artifacts.draft import draft_rows
 from provision.artifacts.library import EVERYTHING, GLANCE
 from provision.artifacts.reading import ptx_isa
 from provision.artifacts.truth import tag_findings
+from provision.messages import message
 from provision.model.artifact import ArtifactFacts, Coverage
 from provision.model.finding import Finding, ProvisionError, UsageError
 from provision.model.machine import Device
@@ -98,7 +99,9 @@ def _of_target(
 
 
 def _no_wheel(listed: Listing) -> Finding:
-    return Finding("no-such-wheel", "error", f"{listed.requirement} has no wheel for these targets.")
+    return Finding(
+        "no-such-wheel", "error", message("pipeline.no-such-wheel.summary-2", requirement=listed.requirement)
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,7 +150,9 @@ def _check(requirement: str) -> None:
     try:
         Requirement(requirement)
     except InvalidRequirement as error:
-        words = f"{requirement!r} is neither a file nor a requirement: {str(error).splitlines()[0]}"
+        words = message(
+            "pipeline.bad-requirement.summary", text=repr(requirement), error=str(error).splitlines()[0]
+        )
         raise UsageError(Finding("bad-requirement", "error", words)) from None
 
 

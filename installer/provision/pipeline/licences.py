@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from provision.messages import message
 from provision.model.finding import Evidence, Finding, Remedy
 
 if TYPE_CHECKING:
@@ -67,13 +68,13 @@ def _finding(made: Lock, licences: tuple[str, ...]) -> Finding:
     return Finding(
         CODE,
         "error",
-        "The libraries to place come under a licence of their maker that was not accepted yet.",
+        message("pipeline.finding.summary"),
         evidence=tuple(Evidence(", ".join(names), text) for text, names in of.items()),
         remedies=(
             Remedy(
-                "Read it, then accept it; that is kept and not asked again.",
+                message("pipeline.finding.way"),
                 "provision apply PROFILE --accept-licence",
             ),
-            Remedy("Or leave the libraries to the machine (accelerator: {libraries: system})."),
+            Remedy(message("pipeline.finding.way-2")),
         ),
     )

@@ -14,7 +14,9 @@ from provision.knowledge import Knowledge
 from provision.loading import profile_digest
 from provision.loading.lines import index_line
 from provision.locking.diffing import named
+from provision.locking.pypi import again
 from provision.locking.pypi import lock as close_stack
+from provision.messages import message
 from provision.model.finding import Finding, LockError, ProvisionError, Remedy, UnsatisfiableError, UsageError
 from provision.model.lock import Digests, Lock
 from provision.model.profile import Profile
@@ -60,6 +62,8 @@ class Upgrade:
 
     everything: bool = False
     names: frozenset[str] = frozenset()
+    settled: bool = False
+    """A lock that its profile and the knowledge would make again of the files it has stays, and no index is asked."""
 
     def kept(self, former: Lock | None) -> Lock | None:
         """The former lock as far as its versions are to stay."""
@@ -121,6 +125,8 @@ def lock_pair(source: Source, session: Session, target: str, python: str, upgrad
         "python": python,
     }
     try:
+        if upgrade.settled and before is not None and _stands(before, source, session):
+            return Locked(**named_so, status="unchanged", path=path, lock=before, before=before)
         made = make_lock(source.profile, target, python, session, upgrade.kept(before))
     except ProvisionError as error:
         return Locked(
@@ -133,6 +139,23 @@ def lock_pair(source: Source, session: Session, target: str, python: str, upgrad
     made = replace(made, variant=source.variant)
     status = _write_if_new(path, dump_yaml(made))
     return Locked(**named_so, status=status, path=path, lock=made, before=before)
+
+
+def _stands(former: Lock, source: Source, session: Session) -> bool:
+    """Whether the stack, its patches, needs and all else of a lock would be the same today, so that its closure is.
+
+    Files of a vendor lie on the machine and may be others now; conda's solver is asked with its channels.
+    """
+    profile = source.profile
+    asks = former.manager == "conda" or former.wheels or session.record is not None
+    if asks or stale_because(former, profile) is not None:
+        return False
+    stack = _next_stack(profile, former.target, former.python, session.knowledge, (), former)
+    stack = _patched(stack, [(a.name, a.version) for a in former.packages], session.knowledge)
+    made = again(stack, profile, Digests(profile=profile_digest(profile), knowledge=""), former)
+    if made is None:
+        return False
+    return replace(_without_idle_patches(made, session.knowledge), variant=source.variant) == former
 
 
 def _write_if_new(path: Path, text: str) -> Status:
@@ -216,8 +239,8 @@ def make_lock(
 
 def _only_conda(taken: Path) -> Finding:
     return Finding(
-        "not-conda", "error", f"{taken} can be taken over by a conda environment only.",
-        remedies=(Remedy("In the profile: environment: {manager: conda}."),),
+        "not-conda", "error", message("pipeline.not-conda.summary", taken=taken),
+        remedies=(Remedy(message("pipeline.not-conda.way")),),
     )  # fmt: skip
 
 
@@ -238,7 +261,7 @@ def _next_stack(
 
 
 def _refused(stack: Stack, error: UnsatisfiableError) -> Rejected:
-    because = error.findings[0].summary if error.findings else "its packages cannot be locked"
+    because = error.findings[0].summary if error.findings else message("pipeline.refused")
     return Rejected(axis="closure", value=identity(stack), because=because, rule="closure")
 
 
@@ -308,11 +331,7 @@ def check_profile(source: Source, session: Session) -> tuple[Finding, ...]:
 
 def stale_because(made: Lock, profile: Profile) -> str | None:
     """Why a lock does not match its profile any more, or None."""
-    return (
-        None
-        if made.digests.profile == profile_digest(profile)
-        else "the profile has changed since it was made"
-    )
+    return None if made.digests.profile == profile_digest(profile) else message("pipeline.lock.changed")
 
 
 def outdated(made: Lock, knowledge: Knowledge) -> bool:
@@ -338,12 +357,10 @@ def _missing(source: Source, target: str, python: str, session: Session) -> Find
     return Finding(
         "lock-missing",
         "error",
-        f"{source.profile.name} has no lock for {target} with Python {python}.",
+        message("pipeline.lock-missing.summary-3", name=source.profile.name, target=target, python=python),
         remedies=(
-            Remedy("Make it and commit it.", f"provision lock {source.path}"),
-            Remedy(
-                f'If it cannot be made, let the profile say why, and this is content:  unlocked: {{{target}: "..."}}'
-            ),
+            Remedy(message("pipeline.lock-missing.way-3"), f"provision lock {source.path}"),
+            Remedy(message("pipeline.lock-missing.way-4", target=target)),
         ),
     )
 
@@ -353,9 +370,17 @@ def _not_committed(source: Source, target: str, python: str) -> Finding:
     return Finding(
         "lock-not-committed",
         "warning",
-        f"{source.profile.name} has no lock for {target} with Python {python}, and says why: {reason}.",
+        message(
+            "pipeline.lock-not-committed.summary",
+            name=source.profile.name,
+            target=target,
+            python=python,
+            reason=reason,
+        ),
         remedies=(
-            Remedy("Where it can be made, make it.", f"provision lock {source.path} --target {target}"),
+            Remedy(
+                message("pipeline.lock-not-committed.way"), f"provision lock {source.path} --target {target}"
+            ),
         ),
     )
 
@@ -364,8 +389,8 @@ def _outdated(source: Source, path: Path) -> Finding:
     return Finding(
         "lock-outdated",
         "warning",
-        f"{path}: facts that it rests on have changed since it was made; it still matches its profile.",
-        remedies=(Remedy("Lock again and read what changes.", f"provision lock {source.path}"),),
+        message("pipeline.lock-outdated.summary", path=path),
+        remedies=(Remedy(message("pipeline.lock-outdated.way"), f"provision lock {source.path}"),),
     )
 
 
@@ -373,6 +398,6 @@ def _stale(source: Source, path: Path, because: str) -> Finding:
     return Finding(
         "lock-stale",
         "error",
-        f"{path}: {because}.",
-        remedies=(Remedy("Lock again and commit the result.", f"provision lock {source.path}"),),
+        message("pipeline.lock-stale.summary", path=path, because=because),
+        remedies=(Remedy(message("pipeline.lock-stale.way"), f"provision lock {source.path}"),),
     )

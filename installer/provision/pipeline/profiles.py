@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from provision.messages import message
 from provision.model.finding import Finding, ProfileError, Remedy
 
 if TYPE_CHECKING:
@@ -80,10 +81,10 @@ def _unknown(reference: str) -> Finding:
     return Finding(
         "no-such-profile",
         "error",
-        f"There is no file and no bundled profile named {reference!r}."
-        + (f" Did you mean {near[0]}?" if near else ""),
-        detail=f"Bundled profiles: {', '.join(bundled())}.",
-        remedies=(Remedy("Name a bundled profile or the path of a YAML file."),),
+        message("pipeline.no-such-profile.summary-1", reference=f"{reference!r}")
+        + (message("pipeline.no-such-profile.summary-2-if", near=near[0]) if near else ""),
+        detail=message("pipeline.no-such-profile.detail", what=", ".join(bundled())),
+        remedies=(Remedy(message("pipeline.no-such-profile.way")),),
     )
 
 
@@ -114,8 +115,13 @@ def _no_variant(source: Source, chosen: str) -> Finding:
     return Finding(
         "no-such-variant",
         "error",
-        f"{source.profile.name} has no variant {chosen!r}." + (f" Did you mean {near[0]}?" if near else ""),
-        detail=f"Variants: {', '.join(names)}." if names else "It has no variants.",
+        message("pipeline.no-such-variant.summary-1", name=source.profile.name, chosen=f"{chosen!r}")
+        + (message("pipeline.no-such-variant.summary-2-if", near=near[0]) if near else ""),
+        detail=(
+            message("pipeline.no-such-variant.detail-if", names=", ".join(names))
+            if names
+            else message("pipeline.no-such-variant.detail-else")
+        ),
     )
 
 

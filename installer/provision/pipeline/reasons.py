@@ -10,6 +10,7 @@ from packaging.requirements import InvalidRequirement, Requirement
 
 from provision.documents import dump_yaml
 from provision.linting import Document, lint
+from provision.messages import message, unplaced
 from provision.model.finding import Finding, ProvisionError, Remedy, UnsatisfiableError, UsageError
 from provision.model.lock import Lock
 from provision.model.profile import Framework, Profile
@@ -103,8 +104,8 @@ def requirement_of(text: str) -> Requirement:
     except InvalidRequirement:
         raise UsageError(
             Finding(
-                "usage", "error", f"{text!r} is no requirement.",
-                remedies=(Remedy("Write it like", 'provision why-not PROFILE "tensorflow==2.11"'),),
+                "usage", "error", message("pipeline.usage.summary-2", text=f'{text!r}'),
+                remedies=(Remedy(message("pipeline.usage.way"), 'provision why-not PROFILE "tensorflow==2.11"'),),
             )
         ) from None  # fmt: skip
 
@@ -127,9 +128,7 @@ def _in_spite(said: tuple[Finding, ...], closed: Fit) -> Fit:
     if closed.lock is None:
         return replace(closed, findings=said)
     stack = ", ".join(c.value for c in closed.lock.stack if c.axis in closed.lock.frameworks)
-    way = Remedy(
-        f"let the frameworks give way: with {stack} it can be locked, and that is what `provision lock` takes"
-    )
+    way = Remedy(message("pipeline.in-spite.way", stack=stack))
     last = replace(said[-1], remedies=(*said[-1].remedies, way))
     return replace(closed, findings=(*said[:-1], last))
 
@@ -160,7 +159,7 @@ def _pinned(profile: Profile, stack: Stack | None) -> dict[str, Framework]:
 def _plain(finding: Finding) -> Finding:
     """Without its place: the document was never written."""
     where = finding.evidence[0].source if finding.evidence else ""
-    return replace(finding, summary=finding.summary.removeprefix(f"{where}: "), evidence=finding.evidence[1:])
+    return replace(finding, summary=unplaced(finding.summary, where), evidence=finding.evidence[1:])
 
 
 def _closed(source: Source, profile: Profile, found: Answer, session: Session) -> Fit:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from provision.documents import read_receipt
+from provision.messages import message
 from provision.model.finding import Finding, LockError, ProvisionError, Remedy, UsageError
 from provision.model.lock import Lock
 from provision.model.receipt import Receipt
@@ -69,8 +70,15 @@ def lock_of(
 
 
 def _unknown(wanted: str | None, names: list[str]) -> Finding:
-    what = f"There is no receipt {wanted!r}" if wanted else "There is no receipt"
+    summary = (
+        message("pipeline.no-receipt.named", name=repr(wanted))
+        if wanted
+        else message("pipeline.no-receipt.any")
+    )
     return Finding(
-        "no-receipt", "error", f"{what} of this environment.", detail=f"There are: {', '.join(names) or 'none'}.",
-        remedies=(Remedy("Prove the environment.", "provision verify"),),
-    )  # fmt: skip
+        "no-receipt",
+        "error",
+        summary,
+        detail=message("pipeline.no-receipt.detail", what=names or message("pipeline.none")),
+        remedies=(Remedy(message("pipeline.no-receipt.way"), "provision verify"),),
+    )

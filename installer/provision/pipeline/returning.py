@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from provision.applying.returning import choose, collect, superfluous
 from provision.applying.returning import rollback as move_back
 from provision.inspecting import history, inspect
+from provision.messages import message
 from provision.model.finding import BlockedError, Finding, Remedy, UsageError
 from provision.model.state import EnvState, Generation
 from provision.pipeline.places import holding
@@ -90,8 +91,8 @@ def _must_have_generations(session: Session, environment: str) -> None:
     if session.files.stat(Layout(environment).state) is None:
         raise UsageError(
             Finding(
-                "no-generation", "error", f"provision has made no generation of {environment}.",
-                remedies=(Remedy("Make one.", "provision apply PROFILE"),),
+                "no-generation", "error", message("pipeline.no-generation.summary", environment=environment),
+                remedies=(Remedy(message("pipeline.no-generation.way"), "provision apply PROFILE"),),
             )
         )  # fmt: skip
 
@@ -101,18 +102,24 @@ def _must_not_be_foreign(state: EnvState) -> None:
         raise BlockedError(
             Finding(
                 "environment-adopted", "error",
-                f"{state.environment} was changed in place: there is no earlier generation to go back to.",
-                detail="What was removed was deleted when the change was proven and committed.",
+                message("pipeline.environment-adopted.summary", environment=state.environment),
+                detail=message("pipeline.environment-adopted.detail"),
                 remedies=(
-                    Remedy("Build generations beside it.", "provision apply PROFILE --environment .venv-gpu"),
+                    Remedy(message("pipeline.environment-adopted.way"), "provision apply PROFILE --environment .venv-gpu"),
                 ),
             )
         )  # fmt: skip
     if state.kind == "foreign":
         raise BlockedError(
             Finding(
-                "environment-foreign", "error",
-                f"{state.environment} is no pointer of provision any more; it is left alone.",
-                remedies=(Remedy("Move it away first.", f"mv {state.environment} {state.environment}.old"),),
+                "environment-foreign",
+                "error",
+                message("pipeline.environment-foreign.summary", environment=state.environment),
+                remedies=(
+                    Remedy(
+                        message("pipeline.environment-foreign.way"),
+                        f"mv {state.environment} {state.environment}.old",
+                    ),
+                ),
             )
-        )  # fmt: skip
+        )

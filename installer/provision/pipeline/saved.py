@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from provision.messages import message
 from provision.model.finding import BlockedError, Evidence, Finding, LockError, Remedy
 from provision.pipeline.quick import file_digest
 
@@ -51,10 +52,10 @@ def load(path: Path, session: Session) -> tuple[Prepared, Options]:
     _must_be_fresh(saved, path)
     lock, digest = read_lock_file(Path(saved.lock))
     if digest != saved.plan.lock:
-        raise LockError(_stale(path, f"{saved.lock} is another lock now"))
+        raise LockError(_stale(path, message("pipeline.stale-plan.lock", lock=saved.lock)))
     state = inspect(session.files, saved.plan.environment)
     if state.digest != saved.plan.state:
-        raise BlockedError(_stale(path, f"{saved.plan.environment} has changed since"))
+        raise BlockedError(_stale(path, message("pipeline.stale-plan.changed", name=saved.plan.environment)))
     prepared = Prepared(
         source=read(saved.profile, session.folder),
         lock=lock,
@@ -73,14 +74,14 @@ def load(path: Path, session: Session) -> tuple[Prepared, Options]:
 def _must_be_fresh(saved: SavedPlan, path: Path) -> None:
     for name, digest in saved.inputs.items():
         if not Path(name).is_file() or file_digest(Path(name)) != digest:
-            raise BlockedError(_stale(path, f"{name} has changed since"))
+            raise BlockedError(_stale(path, message("pipeline.stale-plan.changed", name=name)))
 
 
 def _stale(path: Path, because: str) -> Finding:
     return Finding(
         "stale-plan",
         "error",
-        f"{path} cannot be applied as it is: {because}. Nothing was done.",
+        message("pipeline.stale-plan.summary", path=path, because=because),
         evidence=(Evidence(str(path), because),),
-        remedies=(Remedy("Make the plan again and read it.", f"provision plan PROFILE --out {path}"),),
+        remedies=(Remedy(message("pipeline.stale-plan.way"), f"provision plan PROFILE --out {path}"),),
     )

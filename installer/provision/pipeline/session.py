@@ -10,6 +10,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from provision.messages import message
 from provision.model.finding import Finding, UsageError
 
 if TYPE_CHECKING:
@@ -214,7 +215,7 @@ def overlay_texts(source: Source) -> tuple[tuple[str, str], ...]:
     folder = source.path.parent / named
     found = sorted(folder.glob("*.yaml"))
     if not found:
-        text = f"{source.profile.name} names the knowledge folder {named!r}, which holds no YAML file."
+        text = message("pipeline.no-knowledge.summary", profile=source.profile.name, folder=repr(named))
         raise UsageError(Finding("no-knowledge", "error", text))
     return tuple((str(Path(named) / path.name), path.read_text(encoding="utf-8")) for path in found)
 

@@ -2,23 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from provision.model.finding import CheckFailed, Evidence, Finding, Remedy
+from provision.messages import message
+from provision.model.finding import CheckFailed, Evidence, Finding, Remedy, Severity
 
 if TYPE_CHECKING:
     from provision.model.inventory import Inventory
     from provision.model.state import EnvState
     from provision.pipeline.session import Session
-
-_MADE = {
-    "venv": "a virtual environment",
-    "virtualenv": "a virtual environment made by virtualenv",
-    "uv": "a virtual environment made by uv",
-    "conda": "a conda environment",
-}
 
 
 def stock_of(session: Session, environment: str) -> Inventory:
@@ -33,25 +27,25 @@ def stock_of(session: Session, environment: str) -> Inventory:
 def words(stock: Inventory) -> str:
     """`a virtual environment made by uv, Python 3.11, 34 packages`; an honest no where it is none."""
     if stock.maker == "none" or not stock.packages:
-        return "no Python environment" if not stock.externally_managed else "the system's own Python"
-    count = len(stock.distributions)
-    return f"{_MADE[stock.maker]}, Python {stock.python}, {count} package{'' if count == 1 else 's'}"
+        return message(f"pipeline.stranger.{'system' if stock.externally_managed else 'none'}")
+    made = message(f"pipeline.stranger.{stock.maker}")
+    return message("pipeline.stranger.words", made=made, python=stock.python, count=len(stock.distributions))
 
 
 def damage(stock: Inventory) -> Iterator[Finding]:
     """What former installs left behind or broke, as far as names tell; the way out is one for all."""
     broken = [f"{one.name} ({one.broken})" for one in stock.distributions if one.broken]
     partial = [f"{one.name} ({len(one.missing)})" for one in stock.distributions if _holed(one.missing)]
-    rows = (
-        ("distribution-broken", "error", "The metadata of packages is broken", broken),
-        ("files-missing", "error", "Files of packages are gone", partial),
-        ("litter", "warning", "Interrupted installs left", stock.litter),
-        ("module-orphaned", "error", "Folders of packages that are not installed", stock.unowned),
+    rows: tuple[tuple[str, Severity, Sequence[str]], ...] = (
+        ("distribution-broken", "error", broken),
+        ("files-missing", "error", partial),
+        ("litter", "warning", stock.litter),
+        ("module-orphaned", "error", stock.unowned),
     )
-    for code, severity, what, names in rows:
+    for code, severity, names in rows:
         if names:
             yield Finding(
-                code, severity, f"{what}: {', '.join(names)}.",  # type: ignore[arg-type]
+                code, severity, message(f"pipeline.damage.{code}", names=list(names)),
                 evidence=(Evidence(stock.environment, stock.packages),), remedies=(_in_place(stock.environment),),
             )  # fmt: skip
 
@@ -65,30 +59,29 @@ def must_be_known(state: EnvState, session: Session) -> None:
     """Raises CheckFailed for an environment that provision neither made nor changed, and says what it is."""
     if state.kind in ("ours", "adopted"):
         return
-    text = {
-        "absent": f"There is no environment at {state.environment}.",
-        "broken": f"{state.environment} points at generation {state.generation}, which is not there.",
-    }
     if state.kind != "foreign":
-        made = Remedy("Make it.", "provision apply PROFILE")
-        raise CheckFailed(Finding(f"environment-{state.kind}", "error", text[state.kind], remedies=(made,)))
+        text = message(
+            f"pipeline.must-be-known.{state.kind}", environment=state.environment, generation=state.generation
+        )
+        made = Remedy(message("pipeline.must-be-known.way"), "provision apply PROFILE")
+        raise CheckFailed(Finding(f"environment-{state.kind}", "error", text, remedies=(made,)))
     raise CheckFailed(_foreign(state.environment, stock_of(session, state.environment)))
 
 
 def _foreign(environment: str, stock: Inventory) -> Finding:
-    ways = [Remedy("Make one beside it.", "provision apply PROFILE --environment .venv-gpu")]
+    ways = [Remedy(message("pipeline.foreign.way"), "provision apply PROFILE --environment .venv-gpu")]
     if stock.packages and not stock.externally_managed:
-        looks = Remedy("See what is wrong with it, whoever made it.", f"provision doctor {environment}")
+        looks = Remedy(message("pipeline.foreign.way-2"), f"provision doctor {environment}")
         ways = [_in_place(environment), looks, *ways]
     return Finding(
         "environment-foreign", "error",
-        f"{environment} was not made by provision: it is {words(stock)}.",
-        detail="No lock says what it should hold.", remedies=tuple(ways),
+        message("pipeline.environment-foreign.summary-2", environment=environment, words=words(stock)),
+        detail=message("pipeline.environment-foreign.detail"), remedies=tuple(ways),
     )  # fmt: skip
 
 
 def _in_place(environment: str) -> Remedy:
     return Remedy(
-        "Change it where it stands to what a profile says, and prove it.",
+        message("pipeline.in-place.way"),
         f"provision apply PROFILE --in-place --environment {Path(environment).name}",
     )

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from provision.messages import message
 from provision.model.finding import Finding, Remedy, UsageError
 from provision.pipeline.places import environment_names, find_environment
 
@@ -74,8 +75,8 @@ def _folder(path: Path, reference: str) -> Subject:
     if not any((absolute / mark).exists() or (absolute / mark).is_symlink() for mark in marks):
         raise UsageError(
             Finding(
-                "no-environment", "error", f"{reference} is no environment: it holds neither pyvenv.cfg nor a Python.",
-                remedies=(Remedy("Name an environment's folder, an interpreter or a profile.", "provision doctor .venv"),),
+                "no-environment", "error", message("pipeline.no-environment.summary", reference=reference),
+                remedies=(Remedy(message("pipeline.no-environment.way"), "provision doctor .venv"),),
             )
         )  # fmt: skip
     return Subject(prefix=prefix, shown=reference)

@@ -11,6 +11,7 @@ from packaging.utils import InvalidWheelFilename, canonicalize_name, parse_wheel
 from packaging.version import InvalidVersion, Version
 
 from provision.locking.tags import rank
+from provision.messages import joined, message
 from provision.model.finding import Evidence, Finding, Remedy, UnsatisfiableError
 from provision.model.lock import VENDOR, Lock
 from provision.model.profile import Index, VendorFile
@@ -61,16 +62,18 @@ def _is(name: str, file: VendorFile, stack: Stack) -> bool:
 
 
 def _missing(missing: Sequence[VendorFile], stack: Stack, folder: Path) -> Finding:
-    names = "; ".join(f"{file_name(file)} from {file.where}" for file in missing)
+    names = joined(
+        [message("pipeline.missing.file", file=file_name(file), where=file.where) for file in missing], "; "
+    )
     return Finding(
         MISSING,
         "error",
-        f"{stack.profile} needs files that no index serves, and they are not in {folder.name}: {names}.",
-        detail="A lock holds their hashes, so that it cannot be made without them.",
+        message("pipeline.missing.summary", profile=stack.profile, name=folder.name, names=names),
+        detail=message("pipeline.missing.detail"),
         evidence=tuple(Evidence(file.where, file_name(file)) for file in missing),
         remedies=(
-            Remedy(f"Fetch them into {folder}, then lock again."),
-            Remedy("See the rest of the stack meanwhile.", "provision plan PROFILE"),
+            Remedy(message("pipeline.missing.way", folder=folder)),
+            Remedy(message("pipeline.missing.way-2"), "provision plan PROFILE"),
         ),
     )
 
@@ -102,7 +105,10 @@ def _mismatches(made: Lock, stack: Stack) -> Iterator[Finding]:
                 yield Finding(
                     "hash-mismatch",
                     "error",
-                    f"{artifact.file} is not the file that the profile names: its SHA-256 differs.",
-                    evidence=(Evidence("profile", str(file.sha256)), Evidence("the file", artifact.sha256)),
-                    remedies=(Remedy(f"Fetch it again from {file.where}."),),
+                    message("pipeline.hash-mismatch.summary", file=artifact.file),
+                    evidence=(
+                        Evidence(message("pipeline.the-profile"), str(file.sha256)),
+                        Evidence(message("pipeline.the-file"), artifact.sha256),
+                    ),
+                    remedies=(Remedy(message("pipeline.hash-mismatch.way", where=file.where)),),
                 )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from provision.messages import message
 from provision.model.finding import Evidence, Finding, Remedy
 from provision.model.lock import Lock
 from provision.model.machine import Machine
@@ -33,14 +34,17 @@ def _wrong_target(lock: Lock, machine: Machine) -> Finding:
     return Finding(
         "wrong-target",
         "error",
-        f"{lock.profile} is locked for {lock.target}; this machine is {machine.target}.",
+        message(
+            "planning.wrong-target.summary", profile=lock.profile, target=lock.target, target2=machine.target
+        ),
         detail=next((c.because for c in lock.stack if c.axis == "directml"), ""),
-        evidence=(Evidence(f"lock of {lock.profile}", lock.target), Evidence("this machine", machine.target)),
+        evidence=(
+            Evidence(message("planning.lock-of", profile=lock.profile), lock.target),
+            Evidence(message("planning.this-machine"), machine.target),
+        ),
         remedies=(
-            Remedy(f"Apply it on a {lock.target} machine; the lock is ready for it."),
-            Remedy(
-                f"Or add {machine.target} to the profile's targets, if its frameworks exist there, and lock again."
-            ),
+            Remedy(message("planning.wrong-target.way", target=lock.target)),
+            Remedy(message("planning.wrong-target.way-2", target=machine.target)),
         ),
     )
 
@@ -49,11 +53,14 @@ def _other_host(machine: Machine, request: Request) -> Finding:
     return Finding(
         "wrong-target",
         "error",
-        f"That machine is {machine.target}, this one is {request.host}: an environment is built on a like system.",
-        evidence=(Evidence("--for-machine", machine.target), Evidence("this machine", request.host)),
+        message("planning.wrong-target.summary-2", target=machine.target, host=request.host),
+        evidence=(
+            Evidence("--for-machine", machine.target),
+            Evidence(message("planning.this-machine"), request.host),
+        ),
         remedies=(
-            Remedy(f"Build it on a {machine.target} machine."),
-            Remedy("Lock and plan for it here.", "provision plan PROFILE --machine FILE"),
+            Remedy(message("planning.wrong-target.way-3", target=machine.target)),
+            Remedy(message("planning.wrong-target.way-4"), "provision plan PROFILE --machine FILE"),
         ),
     )
 
@@ -63,47 +70,54 @@ def _not_ours(state: EnvState) -> Finding:
         return Finding(
             "environment-broken",
             "error",
-            f"{state.environment} points at generation {state.generation}, which is not there.",
-            remedies=(Remedy("Remove the pointer and apply again.", f"rm {state.environment}"),),
+            message(
+                "planning.environment-broken.summary",
+                environment=state.environment,
+                generation=state.generation,
+            ),
+            remedies=(Remedy(message("planning.environment-broken.way"), f"rm {state.environment}"),),
         )
     in_place = Remedy(
-        "Change it where it stands; what is removed is kept until all is proven.",
+        message("planning.not-ours.way"),
         "provision apply PROFILE --in-place",
     )
-    other = Remedy("Choose another path.", "provision apply PROFILE --environment .venv-gpu")
-    away = Remedy("Or move it away first.", f"mv {state.environment} {state.environment}.old")
+    other = Remedy(message("planning.not-ours.way-2"), "provision apply PROFILE --environment .venv-gpu")
+    away = Remedy(message("planning.not-ours.way-3"), f"mv {state.environment} {state.environment}.old")
     adopted = state.kind == "adopted"
-    was = (
-        "was changed in place before: no generation takes its path"
-        if adopted
-        else "was not made by provision"
-    )
+    told = "adopted" if adopted else "foreign"
     return Finding(
         "environment-foreign",
         "error",
-        f"{state.environment} exists and {was}; it is left alone.",
+        message(f"planning.environment-foreign.{told}", environment=state.environment),
         remedies=(in_place, other, away) if adopted else (other, in_place, away),
     )
 
 
 def _no_interpreter(lock: Lock, machine: Machine, request: Request) -> Finding:
-    found = ", ".join(sorted({p.version for p in machine.pythons}, key=release)) or "none"
-    alien = [f"{p.path} is {p.arch}" for p in of_version(lock, machine) if other_arch(p, machine)]
+    found = ", ".join(sorted({p.version for p in machine.pythons}, key=release)) or message("planning.none")
+    alien = [
+        message("planning.no-interpreter.alien", path=p.path, arch=p.arch)
+        for p in of_version(lock, machine)
+        if other_arch(p, machine)
+    ]
     if request.interpreter:
-        summary = f"{request.interpreter} is not a CPython {lock.python} that can be used here."
+        summary = message(
+            "planning.no-interpreter.named", interpreter=request.interpreter, python=lock.python
+        )
     else:
-        summary = f"No Python {lock.python} was found on this machine."
+        summary = message("planning.no-interpreter.none", python=lock.python)
     return Finding(
         "no-interpreter",
         "error",
         summary,
-        detail=f"Found: {found}." + (f" Not for {machine.arch}: {', '.join(alien)}." if alien else ""),
+        detail=message("planning.no-interpreter.detail-1", found=found)
+        + (message("planning.no-interpreter.detail-2-if", arch=machine.arch, alien=alien) if alien else ""),
         remedies=(
             Remedy(
-                f"Install CPython {lock.python} (64 bit), then apply again.",
+                message("planning.no-interpreter.way", python=lock.python),
                 f"uv python install {lock.python}",
             ),
-            Remedy("Or, with pyenv:", f"pyenv install {lock.python}"),
+            Remedy(message("planning.no-interpreter.way-2"), f"pyenv install {lock.python}"),
         ),
     )
 
@@ -113,25 +127,33 @@ def room(lock: Lock, request: Request) -> Iterator[Finding]:
     environment, cache = written(lock, request)
     one = request.one_disk
     if one or (one is None and request.cache_free in (None, request.free)):
-        disks = [("the environment and the cache", environment + cache, request.free)]
+        disks = [("environment-and-cache", environment + cache, request.free)]
     else:
-        disks = [("the environment", environment, request.free), ("the cache", cache, request.cache_free)]
+        disks = [("environment", environment, request.free), ("cache", cache, request.cache_free)]
     for what, wanted, free in disks:
         if free is not None and wanted > free:
             yield _disk_full(what, wanted, free)
 
 
 def _disk_full(what: str, wanted: int, free: int) -> Finding:
-    remedies = [Remedy("Free some space; old generations may go.", "provision gc --keep 1")]
+    """`what` is the key of what the disk holds."""
+    remedies = [Remedy(message("planning.disk-full.way"), "provision gc --keep 1")]
     if "cache" in what:
-        remedies.append(Remedy("Or put the cache on another disk.", "export PROVISION_CACHE=/path"))
+        remedies.append(Remedy(message("planning.disk-full.way-2"), "export PROVISION_CACHE=/path"))
     if "environment" in what:
-        remedies.append(Remedy("Or the environment.", "provision apply PROFILE --environment /path"))
+        remedies.append(
+            Remedy(message("planning.disk-full.way-3"), "provision apply PROFILE --environment /path")
+        )
     return Finding(
         "disk-full",
         "error",
-        f"About {_bytes(wanted)} are needed on the disk of {what}; {_bytes(free)} are free.",
-        evidence=(Evidence("file system", f"{_bytes(free)} free"),),
+        message(
+            "planning.disk-full.summary",
+            bytes=_bytes(wanted),
+            what=message(f"planning.disk.{what}"),
+            bytes2=_bytes(free),
+        ),
+        evidence=(Evidence(message("planning.file-system"), message("planning.free", bytes=_bytes(free))),),
         remedies=tuple(remedies),
     )
 

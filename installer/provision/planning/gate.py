@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
+from provision.messages import lowered, message
 from provision.model.finding import Finding, Remedy
 from provision.model.gpucode import numbers
 from provision.model.lock import Lock
@@ -61,7 +62,11 @@ def _of_artifacts(machine: Machine, known: Known) -> Iterator[Need]:
     for facts in known.facts:
         if machine.os == "linux" and facts.glibc:
             floor = max(facts.glibc, facts.tag_glibc, key=numbers)
-            yield Need(what="glibc", value=f">={floor}", because=f"{facts.file} (read from its libraries)")
+            yield Need(
+                what="glibc",
+                value=f">={floor}",
+                because=message("planning.read-from-libraries", file=facts.file),
+            )
         parts = sorted(
             {n.lower() for n in facts.needed if n.lower().startswith(("msvcp140", "vcruntime140"))}
         )
@@ -73,5 +78,8 @@ def _with_ways(one: Held, lock: Lock, machine: Machine, known: Known) -> Held:
     """An old driver has a second way out beside a newer one: a build that it can run."""
     if one.finding.code != "driver-too-old":
         return one
-    ways = tuple(Remedy(f"Or: {text[:1].lower()}{text[1:]}") for text in other_ways(lock, machine, known))
+    ways = tuple(
+        Remedy(message("planning.with-ways.way", way=lowered(text)))
+        for text in other_ways(lock, machine, known)
+    )
     return replace(one, finding=replace(one.finding, remedies=(*one.finding.remedies, *ways)))

@@ -10,6 +10,7 @@ from provision.knowledge.asking import asks_machine, build_facts
 from provision.knowledge.builds import Build
 from provision.knowledge.rows import RuleRow
 from provision.knowledge.rules import applies
+from provision.messages import joined, message
 from provision.model.finding import Evidence, Finding, Remedy
 from provision.model.lock import Lock
 from provision.model.machine import Device, Machine
@@ -105,7 +106,7 @@ def _with(have: Held, rule: RuleRow) -> Held:
     remedies = ways if have.general and ways else (*finding.remedies, *ways)
     told = replace(
         finding,
-        detail=f"{finding.detail}\n{reason}".strip(),
+        detail=joined((finding.detail, reason), "\n") if finding.detail else reason,
         evidence=(*finding.evidence, _evidence(rule)),
         remedies=remedies if have.general or len(finding.remedies) < _ENOUGH else finding.remedies,
     )
@@ -113,12 +114,14 @@ def _with(have: Held, rule: RuleRow) -> Held:
 
 
 def _evidence(rule: RuleRow) -> Evidence:
-    return Evidence(f"knowledge {rule.id}", f"{rule.source} ({rule.evidence})")
+    return Evidence(message("planning.knowledge", rule=rule.id), f"{rule.source} ({rule.evidence})")
 
 
 def _alone(one: Spoken, known: Known) -> Finding:
     rule = one.rule
-    cards = tuple(Evidence(c.source or "detection", f"{c.name}: {c.capability}") for c in one.cards)
+    cards = tuple(
+        Evidence(c.source or message("planning.detection"), f"{c.name}: {c.capability}") for c in one.cards
+    )
     read = [
         c for c in known.codes if c.framework == one.build.framework and c.by_artifact and c.card in one.cards
     ]
@@ -126,14 +129,16 @@ def _alone(one: Spoken, known: Known) -> Finding:
         return Finding(
             "knowledge-disagrees",
             "warning",
-            f"Rule {rule.id} speaks against {one.build.requirement}; the artifact holds code for these cards.",
-            detail="The artifact counts. The rule should be mended.",
+            message("planning.knowledge-disagrees.summary", id=rule.id, requirement=one.build.requirement),
+            detail=message("planning.knowledge-disagrees.detail"),
             evidence=(Evidence(read[0].source, read[0].coverage.because), _evidence(rule)),
         )
     return Finding(
         rule.code or "rule",
         "error" if rule.then == "reject" else "warning",
-        f"{one.build.requirement}: {' '.join(rule.because.split())}.",
+        message(
+            "planning.rule.summary", requirement=one.build.requirement, because=" ".join(rule.because.split())
+        ),
         evidence=(*cards, _evidence(rule)),
         remedies=tuple(Remedy(sentence(way)) for way in rule.instead),
     )

@@ -9,6 +9,7 @@ from packaging.specifiers import SpecifierSet
 
 from provision.knowledge import CondaSpecRow, Knowledge
 from provision.knowledge.versions import holds_any
+from provision.messages import message
 from provision.model.finding import Finding, Remedy, UnsatisfiableError
 from provision.model.profile import Profile
 from provision.model.stack import Choice, Need, Stack
@@ -37,7 +38,9 @@ def conda_stack(profile: Profile, target: str, python: str, knowledge: Knowledge
     if runtime not in _RUNTIMES and profile.frameworks:
         raise UnsatisfiableError(_no_runtime(profile, runtime))
     asked = tuple(_asked(profile, runtime, knowledge))
-    python_choice = Choice(axis="python", value=python, because="the profile admits it")
+    python_choice = Choice(
+        axis="python", value=python, because=message("resolving.conda-stack.profile-admits-it")
+    )
     choices = (
         Choice(axis=a.axis, value=a.spec, because=_BECAUSE, rule=a.row, source=a.source) for a in asked
     )
@@ -52,7 +55,7 @@ def conda_stack(profile: Profile, target: str, python: str, knowledge: Knowledge
     )
 
 
-_BECAUSE = "the profile asks for it; the channels decide which build fits"
+_BECAUSE = message("resolving.module.profile-asks-for-it-channels")
 
 
 def _asked(profile: Profile, runtime: str, knowledge: Knowledge) -> Iterator[Asked]:
@@ -97,25 +100,29 @@ def match_spec(package: str, version: str, build: str = "") -> str:
 def _needs(profile: Profile) -> Iterator[Need]:
     vendor = profile.hardware.vendor
     if vendor != "cpu":
-        yield Need(what="device", value=vendor, because="the profile's hardware")
+        yield Need(what="device", value=vendor, because=message("resolving.common.profiles-hardware"))
     if vendor != "cpu" and profile.hardware.driver:
-        yield Need(what=f"driver.{vendor}", value=profile.hardware.driver, because="the profile asks for it")
+        yield Need(
+            what=f"driver.{vendor}",
+            value=profile.hardware.driver,
+            because=message("resolving.common.profile-asks-for-it"),
+        )
 
 
 def _no_runtime(profile: Profile, runtime: str) -> Finding:
     return Finding(
         "conda-no-runtime", "error",
-        f"conda channels have no framework builds for {profile.hardware.vendor} ({runtime}).",
-        remedies=(Remedy("Take wheels: environment: {manager: venv}."),),
+        message("resolving.conda-no-runtime.summary", vendor=profile.hardware.vendor, runtime=runtime),
+        remedies=(Remedy(message("resolving.conda-no-runtime.way")),),
     )  # fmt: skip
 
 
 def _no_name(axis: str, version: str, runtime: str) -> Finding:
     return Finding(
         "conda-no-name", "error",
-        f"No row says what {axis} {version} is called as a conda package for {runtime}.",
+        message("resolving.conda-no-name.summary", axis=axis, version=version, runtime=runtime),
         remedies=(
-            Remedy("Name the conda package under packages."),
-            Remedy("Or add a row to knowledge/conda.yaml."),
+            Remedy(message("resolving.conda-no-name.way")),
+            Remedy(message("resolving.conda-no-name.way-2")),
         ),
     )  # fmt: skip

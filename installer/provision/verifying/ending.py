@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from provision.messages import message
 from provision.model.finding import Evidence, Finding, Remedy
 from provision.ports import JobOutput, JobRequest
 from provision.verifying.evidence import fault, log_evidence
@@ -58,7 +59,7 @@ def _not_started(request: JobRequest, event: Event) -> Finding:
         "smoke-start",
         f"The environment's interpreter cannot be started for the {request.job} job.",
         evidence=(Evidence(str(request.python), str(event.get("error", ""))),),
-        remedies=(Remedy("Build the environment again.", "provision apply"),),
+        remedies=(Remedy(message("verifying.not-started.way"), "provision apply"),),
     )
 
 
@@ -68,9 +69,7 @@ def _timeout(request: JobRequest, output: JobOutput) -> Finding:
         f"The {request.job} job did not finish within {request.time_limit:g} s and was ended.",
         f"It was {doing(output.report)}.",
         evidence=log_evidence(output.log),
-        remedies=(
-            Remedy("If the machine is only slow, raise `smoke: {time-limit: SECONDS}` in the profile."),
-        ),
+        remedies=(Remedy(message("verifying.timeout.way")),),
     )
 
 

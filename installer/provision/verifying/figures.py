@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from provision.messages import message
 from provision.model.finding import Evidence, Finding, Remedy
 from provision.verifying.evidence import fault, log_evidence, shorten
 from provision.verifying.requests import Demand
@@ -74,7 +75,7 @@ def _numpy(run: Run) -> Iterator[Finding]:
             "smoke-numpy",
             f"{run.framework} cannot exchange arrays with numpy {event.get('version')}.",
             str(event.get("error", "")),
-            remedies=(Remedy("This build was made for another numpy: cap numpy in the profile.", "numpy<2"),),
+            remedies=(Remedy(message("verifying.numpy.way"), "numpy<2"),),
         )
 
 
@@ -106,8 +107,8 @@ def _device(run: Run, wanted: Demand, log: str) -> Iterator[Finding]:
                 *log_evidence(log),
             ),
             remedies=(
-                Remedy("See what this machine has.", "provision detect"),
-                Remedy("Prove the software half alone.", "provision verify --device cpu"),
+                Remedy(message("verifying.device.way"), "provision detect"),
+                Remedy(message("verifying.device.way-2"), "provision verify --device cpu"),
             ),
         )
 

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from provision.messages import message
 from provision.model.finding import Evidence, Finding, Remedy, Severity
 from provision.model.lock import Lock
 from provision.ports import FileFact
@@ -135,9 +136,12 @@ def _same_version(installed: str, locked: str) -> bool:
 
 def _other_version(name: str, installed: str, locked: str) -> Finding:
     return Finding(
-        "package-version", "error", f"{name} is {installed}; the lock has {locked}.",
-        evidence=(Evidence("installed", installed), Evidence("lock", locked)), remedies=(_AGAIN,),
-    )  # fmt: skip
+        "package-version",
+        "error",
+        message("verifying.package-version.summary", name=name, installed=installed, locked=locked),
+        evidence=(Evidence("installed", installed), Evidence("lock", locked)),
+        remedies=(_AGAIN,),
+    )
 
 
 def _cpu_builds(installed: Mapping[str, str], locked: Mapping[str, str], lock: Lock) -> Iterator[Finding]:
@@ -233,8 +237,8 @@ def _count(paths: Sequence[str]) -> str:
     return f"{len(paths)} file{'s' if len(paths) > 1 else ''}"
 
 
-_AGAIN = Remedy("Build it anew from the lock.", "provision apply PROFILE --reinstall")
-_MEND = Remedy("Install what the lock has again.", "provision apply PROFILE --in-place --reinstall")
+_AGAIN = Remedy(message("verifying.module.way"), "provision apply PROFILE --reinstall")
+_MEND = Remedy(message("verifying.module.way-2"), "provision apply PROFILE --in-place --reinstall")
 
 
 def _finding(code: str, summary: str, paths: Sequence[str], severity: str = "error") -> Finding:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from provision.messages import message
 from provision.model.finding import Evidence, Finding, Remedy
 from provision.model.stack import Library
 from provision.verifying.evidence import fault
@@ -30,7 +31,7 @@ def _not_loaded(event: Event) -> Finding:
     return fault(
         "library-not-loaded", f"{event.get('name')} cannot be loaded.", str(event.get("error", "")),
         evidence=(Evidence(str(event.get("path", ""))),),
-        remedies=(Remedy("The last name in the message is what is missing: install it on the machine."),),
+        remedies=(Remedy(message("verifying.not-loaded.way")),),
     )  # fmt: skip
 
 
@@ -52,10 +53,10 @@ def spelled(number: int) -> str:
 
 def _shadowed(path: str) -> Finding:
     return Finding(
-        "library-shadowed", "warning", f"{path} bears the name of a placed library and comes first on the search path.",
-        detail="The environment's start-up hook loads the placed copies before it, where a framework is imported.",
+        "library-shadowed", "warning", message("verifying.library-shadowed.summary", path=path),
+        detail=message("verifying.library-shadowed.detail"),
         evidence=(Evidence("LD_LIBRARY_PATH or PATH", path),),
-        remedies=(Remedy("Take its folder off the search path, if nothing else needs it."),),
+        remedies=(Remedy(message("verifying.library-shadowed.way")),),
     )  # fmt: skip
 
 
@@ -63,7 +64,7 @@ def _foreign(path: str) -> Finding:
     return fault(
         "library-from-elsewhere", f"The job used {path}, not the copy that stands in the environment.",
         evidence=(Evidence("loaded files of the process", path),),
-        remedies=(Remedy("Take its folder off LD_LIBRARY_PATH or PATH."),),
+        remedies=(Remedy(message("verifying.foreign.way")),),
     )  # fmt: skip
 
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePosixPath
 from typing import Any
 
+from provision.messages import message
 from provision.model.finding import Evidence, Finding, Remedy, UsageError
 from provision.ports import Reader
 from provision.world.indexes import variable_name
@@ -157,7 +158,7 @@ def _file(reader: Reader, path: str, environ: Mapping[str, str]) -> dict[str, An
     except yaml.YAMLError as error:
         raise UsageError(_unreadable(path, str(error))) from None
     if not isinstance(document, dict):
-        raise UsageError(_unreadable(path, "it is no mapping"))
+        raise UsageError(_unreadable(path, message("world.file.it-is-no-mapping")))
     return {key: document[key] for key in _KEYS if document.get(key)}
 
 
@@ -168,8 +169,8 @@ def _expanded(text: str, environ: Mapping[str, str]) -> str:
 
 def _unreadable(path: str, why: str) -> Finding:
     return Finding(
-        "unreadable-condarc", "error", f"{path} cannot be read as conda's configuration.",
-        evidence=(Evidence(path, why),), remedies=(Remedy("Mend the file, or name another with CONDARC."),),
+        "unreadable-condarc", "error", message("world.unreadable-condarc.summary", path=path),
+        evidence=(Evidence(path, why),), remedies=(Remedy(message("world.unreadable-condarc.way")),),
     )  # fmt: skip
 
 

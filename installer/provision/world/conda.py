@@ -16,6 +16,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
+from provision.messages import message
 from provision.model.finding import ApplyError, Evidence, Finding, Remedy, UsageError
 from provision.model.lock import CondaArtifact
 from provision.ports import CatalogFailure, CondaRequest
@@ -221,8 +222,8 @@ def _require() -> None:
     except ImportError:
         raise UsageError(
             Finding(
-                "extra-missing", "error", "Conda environments need the extra 'conda', which is not installed.",
-                remedies=(Remedy("Install it beside provision.", "pip install 'dl-provision[conda]'"),),
+                "extra-missing", "error", message("world.extra-missing.summary"),
+                remedies=(Remedy(message("world.extra-missing.way"), "pip install 'dl-provision[conda]'"),),
             )
         ) from None  # fmt: skip
 
@@ -342,26 +343,27 @@ def _deltas(advance: Callable[[int], None]) -> Callable[[int], None]:
 
 def _bad_spec(specs: Sequence[str], said: str) -> Finding:
     return Finding(
-        "bad-spec", "error", "A package of the profile is no conda match spec.",
+        "bad-spec", "error", message("world.bad-spec.summary"),
         detail=", ".join(specs), evidence=(Evidence("solver", said),),
-        remedies=(Remedy('Write it like "numpy >=1.26,<2" or "pytorch 2.4.* cuda*".'),),
+        remedies=(Remedy(message("world.bad-spec.way")),),
     )  # fmt: skip
 
 
 def _not_installed(said: str) -> Finding:
     return Finding(
-        "conda-install-failed", "error", "The conda packages cannot be installed.", detail=said,
-        remedies=(Remedy("Nothing was switched: the environment is what it was."),),
+        "conda-install-failed", "error", message("world.conda-install-failed.summary"), detail=said,
+        remedies=(Remedy(message("world.common.nothing-was-switched-environment-is")),),
     )  # fmt: skip
 
 
 def _script_failed(artifact: CondaArtifact, script: str, code: int, said: str) -> Finding:
     return Finding(
         "link-script-failed", "error",
-        f"The post-link script of {artifact.name} {artifact.version} failed (exit code {code}).",
-        detail="\n".join(said.strip().splitlines()[-12:]), evidence=(Evidence(script, f"exit code {code}"),),
+        message("world.link-script-failed.summary", name=artifact.name, version=artifact.version, code=code),
+        detail="\n".join(said.strip().splitlines()[-12:]),
+        evidence=(Evidence(script, message("world.common.exit-code", code=code)),),
         remedies=(
-            Remedy("Nothing was switched: the environment is what it was."),
-            Remedy("Take the package out of environment.link-scripts to install it without its script."),
+            Remedy(message("world.common.nothing-was-switched-environment-is")),
+            Remedy(message("world.link-script-failed.way-2")),
         ),
     )  # fmt: skip

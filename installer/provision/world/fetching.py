@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 from urllib.parse import urlsplit
 
+from provision.messages import message
 from provision.model.finding import (
     ApplyError,
     BlockedError,
@@ -265,14 +266,23 @@ class _Download:
             raise _StoppedError
 
     def _given_up(self, last: Trouble, held: int) -> Trouble:
-        kept = f"; {megabytes(held)} of {megabytes(self._wanted.size)} are kept" if held else ""
+        kept = (
+            message("world.given-up.are-kept", held=megabytes(held), size=megabytes(self._wanted.size))
+            if held
+            else ""
+        )
         finding = Finding(
             last.finding.code,
             "error",
-            f"{self._wanted.filename} did not come: {last.finding.summary}{kept}",
+            message(
+                "world.given-up.summary",
+                filename=self._wanted.filename,
+                summary=last.finding.summary,
+                kept=kept,
+            ),
             last.finding.detail,
             last.finding.evidence,
-            (Remedy("run the same command again: it goes on where this one stopped"), *last.finding.remedies),
+            (Remedy(message("world.given-up.way")), *last.finding.remedies),
         )
         return Trouble(finding, kind=last.kind, everywhere=True)
 
@@ -441,51 +451,57 @@ def _error(troubles: Sequence[Trouble]) -> ProvisionError:
 
 def _mismatch(wanted: Wanted, url: str, part: _Part) -> Finding:
     place = host_of(url) if is_remote(url) else url
-    stated = "size not stated" if wanted.size is None else f"{wanted.size} bytes"
-    got = f"{part.hex()} ({part.held} bytes)"
+    stated = (
+        message("world.mismatch.size-not-stated")
+        if wanted.size is None
+        else message("world.mismatch.bytes", size=wanted.size)
+    )
+    got = message("world.mismatch.bytes-2", hex=part.hex(), held=part.held)
     kind = wanted.algorithm.upper().replace("SHA", "SHA-")
     return Finding(
         "hash-mismatch",
         "error",
-        f"{wanted.filename} from {place} is not the file that the lock names",
-        f"{kind} expected {wanted.digest} ({stated}), got {got}. What came was thrown away.",
-        (Evidence(redact(url), f"expected {wanted.digest}, got {got}"),),
+        message("world.hash-mismatch.summary", filename=wanted.filename, place=place),
+        message("world.hash-mismatch.detail", kind=kind, digest=wanted.digest, stated=stated, got=got),
+        (Evidence(redact(url), message("world.mismatch.expected-got", digest=wanted.digest, got=got)),),
         (
-            Remedy("take it from another place: name a mirror, or a folder that holds the right file"),
-            Remedy(
-                "ask the publisher whether the file was replaced; do not change the hash unless they say so"
-            ),
+            Remedy(message("world.hash-mismatch.way")),
+            Remedy(message("world.hash-mismatch.way-2")),
         ),
     )
 
 
 def _short(wanted: Wanted, url: str, held: int) -> Finding:
-    said = f"{held} of {wanted.size} bytes"
-    summary = f"{host_of(url)} ended the file early"
+    said = message("world.short.bytes", held=held, size=wanted.size)
+    summary = message("world.short.ended-file-early", host_of=host_of(url))
     return Finding("network", "error", summary, said, (Evidence(redact(url), said),))
 
 
 def _wrong_range(url: str) -> Finding:
-    said = "the range in the answer is not the one asked for"
-    summary = f"{host_of(url)} mixes up parts of files"
+    said = message("world.wrong-range.range-in-answer-is-not")
+    summary = message("world.wrong-range.mixes-up-parts-files", host_of=host_of(url))
     return Finding("network", "error", summary, said, (Evidence(redact(url), said),))
 
 
 def _absent(wanted: Wanted, source: Path) -> Finding:
-    summary = f"{wanted.filename} is not where it should be: {source}"
-    return Finding("not-found", "error", summary, evidence=(Evidence(str(source), "no such file"),))
+    summary = message("world.absent.is-not-where-it-should", filename=wanted.filename, source=source)
+    return Finding(
+        "not-found", "error", summary, evidence=(Evidence(str(source), message("world.absent.no-such-file")),)
+    )
 
 
 def _nowhere(wanted: Wanted) -> Finding:
-    remedy = Remedy(f"name a place for the index {wanted.index} on this machine")
-    return Finding("not-found", "error", f"no place is known for {wanted.filename}", remedies=(remedy,))
+    remedy = Remedy(message("world.nowhere.way", index=wanted.index))
+    return Finding(
+        "not-found", "error", message("world.not-found.summary", filename=wanted.filename), remedies=(remedy,)
+    )
 
 
 def _offline(wanted: Wanted) -> Finding:
     return Finding(
         "offline-missing",
         "error",
-        f"{wanted.filename} is not in the cache, and nothing may be fetched offline",
-        f"{megabytes(wanted.size)}, index {wanted.index}",
-        remedies=(Remedy("run once without --offline, or copy the cache from a machine that has the file"),),
+        message("world.offline-missing.summary", filename=wanted.filename),
+        message("world.offline-missing.detail", megabytes=megabytes(wanted.size), index=wanted.index),
+        remedies=(Remedy(message("world.offline-missing.way")),),
     )

@@ -20,6 +20,7 @@ from types import ModuleType
 from typing import Any, Protocol
 from urllib.parse import quote, urlsplit, urlunsplit
 
+from provision.messages import message
 from provision.model.finding import Evidence, Finding, Remedy, UsageError
 from provision.model.lock import PYPI
 
@@ -89,7 +90,7 @@ def redact(url: str) -> str:
     try:
         parts = urlsplit(url)
     except ValueError:
-        return "(unreadable URL)"
+        return message("world.redact.unreadable-url")
     host = parts.netloc.rpartition("@")
     netloc = f"***@{host[2]}" if host[1] else host[2]
     query = "***" if parts.query else ""
@@ -360,7 +361,7 @@ def _mapping_file(files: Files, path: str) -> dict[str, tuple[str, str]]:
         raise _unreadable(path, "provision", str(error).replace("\n", " ")) from error
     indexes = document.get("indexes", {}) if isinstance(document, dict) else document or {}
     if not isinstance(indexes, dict) or not all(isinstance(v, str) and v for v in indexes.values()):
-        raise _unreadable(path, "provision", "`indexes` must map names to URLs or folders")
+        raise _unreadable(path, "provision", message("world.mapping-file.indexes-must-map-names-to"))
     return {variable_name(str(name)): (_located(value, path), path) for name, value in indexes.items()}
 
 
@@ -375,10 +376,10 @@ def _unreadable(path: str, tool: str, why: str) -> UsageError:
     finding = Finding(
         "bad-configuration",
         "error",
-        f"the configuration of {tool} cannot be read: {path}",
+        message("world.bad-configuration.summary", tool=tool, path=path),
         detail=why,
         evidence=(Evidence(path, why),),
-        remedies=(Remedy(f"mend the file or move it away; {tool} itself stops at it too"),),
+        remedies=(Remedy(message("world.bad-configuration.way", tool=tool)),),
     )
     return UsageError(finding)
 
@@ -434,7 +435,7 @@ def _number(text: str | None, origin: str) -> float | None:
     try:
         return None if text is None else float(text)
     except ValueError as error:
-        raise _bad_value(text or "", "a number of seconds", origin) from error
+        raise _bad_value(text or "", message("world.number.number-seconds"), origin) from error
 
 
 def _flag(text: str | None, origin: str) -> bool:
@@ -442,7 +443,7 @@ def _flag(text: str | None, origin: str) -> bool:
         return False
     if text.lower() in _TRUE:
         return True
-    raise _bad_value(text, "yes or no", origin)
+    raise _bad_value(text, message("world.flag.yes-or-no"), origin)
 
 
 def _bad_value(text: str, wanted: str, origin: str) -> UsageError:
@@ -450,9 +451,9 @@ def _bad_value(text: str, wanted: str, origin: str) -> UsageError:
         Finding(
             "bad-configuration",
             "error",
-            f"{origin} says {text!r} where {wanted} is meant",
+            message("world.bad-configuration.summary-2", origin=origin, text=f"{text!r}", wanted=wanted),
             evidence=(Evidence(origin, text),),
-            remedies=(Remedy(f"give it {wanted}"),),
+            remedies=(Remedy(message("world.bad-configuration.way-2", wanted=wanted)),),
         )
     )
 
@@ -460,9 +461,12 @@ def _bad_value(text: str, wanted: str, origin: str) -> UsageError:
 def shown(config: IndexConfig) -> Iterable[tuple[str, str, str]]:
     """(setting, value fit for showing, origin) of all that is set, for `detect` and `doctor`."""
     if config.default_url:
-        yield "default index", redact(config.default_url), config.origins["default_url"]
-    for title, values in (("extra index", config.extra_urls), ("find links", config.find_links)):
+        yield message("world.shown.default-index"), redact(config.default_url), config.origins["default_url"]
+    for title, values in (
+        (message("world.shown.extra-index"), config.extra_urls),
+        (message("world.shown.find-links"), config.find_links),
+    ):
         for value in values:
             yield title, redact(value), config.origins[value]
     for name, value in config.mapped.items():
-        yield f"index {name}", redact(value), config.origins[f"mapped.{name}"]
+        yield message("world.shown.index", name=name), redact(value), config.origins[f"mapped.{name}"]

@@ -16,6 +16,7 @@ from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
 
+from provision.messages import message
 from provision.model.finding import ApplyError, BlockedError, Evidence, Finding, Remedy
 
 #: Seconds that children of a dead owner get to end by themselves (uv needs a moment), before they are ended.
@@ -105,7 +106,7 @@ else:
         except BlockingIOError:
             return False
         except OSError as error:
-            raise ApplyError(_unusable("the environment's folder", error)) from error
+            raise ApplyError(_unusable(message("world.try.environments-folder"), error)) from error
         return True
 
 
@@ -171,16 +172,20 @@ def _has_open(process: object, path: str) -> bool:
 
 def _held(owner: Path, now: str) -> Finding:
     who = _read_owner(owner)
-    by = "another process"
+    by = message("world.held.another-process")
     if who:
-        by = f"process {who.get('pid')} on {who.get('host')} since {who.get('since')}{_age(who.get('since'), now)}"
+        by = message(
+            "world.held.process-on-since",
+            pid=who.get("pid"),
+            host=who.get("host"),
+            since=who.get("since"),
+            age=_age(who.get("since"), now),
+        )
     return Finding(
         "environment-in-use",
         "error",
-        f"Another run is changing this environment: {by}.",
-        remedies=(
-            Remedy("Wait for it to end, then try again. A run that died frees the environment by itself."),
-        ),
+        message("world.environment-in-use.summary", by=by),
+        remedies=(Remedy(message("world.environment-in-use.way")),),
     )
 
 
@@ -192,7 +197,11 @@ def _age(since: object, now: str) -> str:
         return ""
     if seconds < 0:
         return ""
-    return f" ({seconds} s ago)" if seconds < 120 else f" ({seconds // 60} min ago)"
+    return (
+        message("world.age.s-ago", seconds=seconds)
+        if seconds < 120
+        else message("world.age.min-ago", minutes=seconds // 60)
+    )
 
 
 def _unusable(path: str, error: OSError) -> Finding:
@@ -200,11 +209,11 @@ def _unusable(path: str, error: OSError) -> Finding:
     return Finding(
         "cannot-lock",
         "error",
-        f"The environment cannot be locked against other writers: {said}.",
+        message("world.cannot-lock.summary", said=said),
         evidence=(Evidence(path, said),),
         remedies=(
             Remedy(
-                "Let your user write to that folder, or choose another place.",
+                message("world.cannot-lock.way"),
                 "provision apply PROFILE --environment PATH",
             ),
         ),

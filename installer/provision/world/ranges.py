@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import unquote, urlsplit
 from urllib.request import url2pathname
 
+from provision.messages import message
 from provision.model.artifact import ArtifactError
 from provision.model.finding import Evidence, Finding, Remedy
 
@@ -102,7 +103,9 @@ class HttpSource:
             if isinstance(found, bytes):
                 return found
             trouble = found
-        raise ArtifactError(_unreachable(self._shown, f"{trouble}, {TRIES} times"))
+        raise ArtifactError(
+            _unreachable(self._shown, message("world.read.times", trouble=trouble, tries=TRIES))
+        )
 
     def _try(self, first: int, last: int) -> bytes | str:
         """The bytes, or what went wrong and may go right on the next try."""
@@ -112,7 +115,7 @@ class HttpSource:
         try:
             with self._client.stream("GET", self._url, headers=headers) as answer:
                 if answer.status_code in PASSING:
-                    return f"the server answered {answer.status_code}"
+                    return message("world.try.server-answered", status_code=answer.status_code)
                 self._accept(answer)
                 total = self._total(answer)
                 data = _body(answer, last - first + 1)
@@ -121,14 +124,20 @@ class HttpSource:
         except (httpx.HTTPError, httpx.InvalidURL) as error:
             raise ArtifactError(_unreachable(self._shown, _without_secrets(str(error)))) from error
         wanted = min(last, total - 1) - first + 1
-        return data if len(data) == wanted else f"the answer ended after {len(data)} of {wanted} bytes"
+        return (
+            data
+            if len(data) == wanted
+            else message("world.try.answer-ended-after-bytes", data=len(data), wanted=wanted)
+        )
 
     def _accept(self, answer: httpx.Response) -> None:
         if answer.status_code == 200:
             raise ArtifactError(_no_ranges(self._shown))
         if answer.status_code != 206:
             status = answer.status_code
-            raise ArtifactError(_unreachable(self._shown, f"the server answered {status}", status))
+            raise ArtifactError(
+                _unreachable(self._shown, message("world.accept.server-answered", status=status), status)
+            )
         etag = answer.headers.get("ETag", "")
         if self._etag and etag and etag != self._etag:
             raise ArtifactError(_changed(self._shown))
@@ -184,7 +193,7 @@ def wheel_metadata(url: str) -> str:
             name = next(n for n in archive.namelist() if re.fullmatch(r"[^/]+\.dist-info/METADATA", n))
             return archive.read(name).decode("utf-8", "replace")
     except (zipfile.BadZipFile, StopIteration, OSError, NotImplementedError) as error:
-        said = str(error) or "it holds no METADATA"
+        said = str(error) or message("world.wheel-metadata.it-holds-no-metadata")
         raise ArtifactError(_unreadable(_without_secrets(url), said)) from error
     finally:
         source.close()
@@ -219,28 +228,37 @@ def _without_secrets(text: str) -> str:
 
 
 def _unreadable(path: str, words: str) -> Finding:
-    return Finding("artifact-unreadable", "error", f"{path} cannot be read", words)
+    return Finding(
+        "artifact-unreadable", "error", message("world.artifact-unreadable.summary", path=path), words
+    )
 
 
 def _unreachable(url: str, words: str, status: int = 0) -> Finding:
     remedies = {
-        401: Remedy("Give the credentials of that host in ~/.netrc"),
-        403: Remedy("Give the credentials of that host in ~/.netrc, or ask who runs it for access"),
-        404: Remedy("The file is gone there: lock again"),
+        401: Remedy(message("world.unreachable.way")),
+        403: Remedy(message("world.unreachable.way-2")),
+        404: Remedy(message("world.unreachable.way-3")),
     }
-    other = Remedy("Check the network and HTTPS_PROXY, or fetch the file and inspect it from disk")
+    other = Remedy(message("world.unreachable.way-4"))
     remedy, evidence = remedies.get(status, other), Evidence(url, words)
-    return Finding("artifact-unreachable", "error", f"{url} cannot be read", words, (evidence,), (remedy,))
+    return Finding(
+        "artifact-unreachable",
+        "error",
+        message("world.artifact-unreachable.summary", url=url),
+        words,
+        (evidence,),
+        (remedy,),
+    )
 
 
 def _no_ranges(url: str) -> Finding:
     return Finding(
         "artifact-no-ranges",
         "error",
-        f"The server of {url} does not send parts of a file",
-        "Reading a wheel's facts without fetching all of it needs range requests (RFC 9110, 14).",
-        (Evidence(url, "the answer to a range request was not 206 with Content-Range"),),
-        (Remedy("Fetch the file and inspect it from disk: provision inspect FILE"),),
+        message("world.artifact-no-ranges.summary", url=url),
+        message("world.artifact-no-ranges.detail"),
+        (Evidence(url, message("world.no-ranges.answer-to-range-request-was")),),
+        (Remedy(message("world.artifact-no-ranges.way")),),
     )
 
 
@@ -248,7 +266,7 @@ def _changed(url: str) -> Finding:
     return Finding(
         "artifact-changed",
         "error",
-        f"{url} changed while it was being read",
-        "Its size or its ETag differs from those of the first answer.",
-        remedies=(Remedy("Try again; if it happens again, the mirror is not in order"),),
+        message("world.artifact-changed.summary", url=url),
+        message("world.artifact-changed.detail"),
+        remedies=(Remedy(message("world.artifact-changed.way")),),
     )

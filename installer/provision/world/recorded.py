@@ -15,6 +15,7 @@ from urllib.parse import unquote, urlsplit
 
 from packaging.utils import canonicalize_name
 
+from provision.messages import message
 from provision.model.finding import Evidence, Finding, ProvisionError, Remedy
 from provision.model.lock import PYPI, VENDOR
 from provision.model.profile import Index
@@ -265,15 +266,15 @@ class _Shelf:
 
     def _not_held(self, missed: tuple[str, str]) -> Finding:
         index, project = missed
-        where = str(self.held.folder) if self.held else "the catalogue"
+        where = str(self.held.folder) if self.held else message("world.not-held.catalogue")
         return Finding(
             "offline-missing",
             "error",
-            f"The recorded catalogue has no page of {project} on the index {index!r}, and nothing may be asked offline.",
-            evidence=(Evidence(where, f"no {index}/{project}.json"),),
+            message("world.offline-missing.summary-2", project=project, index=f"{index!r}"),
+            evidence=(Evidence(where, message("world.not-held.no-json", index=index, project=project)),),
             remedies=(
-                Remedy("Record it where the index can be reached.", "provision lock --record DIR PROFILE"),
-                Remedy("Run without --offline."),
+                Remedy(message("world.offline-missing.way-2"), "provision lock --record DIR PROFILE"),
+                Remedy(message("world.offline-missing.way-3")),
             ),
         )
 

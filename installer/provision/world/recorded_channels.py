@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from provision.messages import message
 from provision.model.finding import Finding, UsageError
 
 
@@ -68,7 +69,9 @@ def _read(path: Path, text: bytes, records: Records) -> None:
         for one in document.get("sets", ()):
             _bind(one, document, records)
     except (yaml.YAMLError, KeyError, TypeError, AttributeError, ValueError) as error:
-        finding = Finding("bad-catalog", "error", f"{path} is no catalogue of conda records: {error}")
+        finding = Finding(
+            "bad-catalog", "error", message("world.bad-catalog.summary", path=path, error=error)
+        )
         raise UsageError(finding) from None
 
 

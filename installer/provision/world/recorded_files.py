@@ -23,6 +23,7 @@ from packaging.utils import (
 )
 from packaging.version import InvalidVersion, Version
 
+from provision.messages import message
 from provision.model.finding import Finding, Remedy, UsageError
 
 FORMAT = 1
@@ -319,11 +320,11 @@ def _no_folder(folder: Path) -> Finding:
     return Finding(
         "no-such-catalogue",
         "error",
-        f"There is no recorded catalogue at {folder}.",
-        remedies=(Remedy("Make one from the indexes.", "provision lock --record DIR PROFILE"),),
+        message("world.no-such-catalogue.summary", folder=folder),
+        remedies=(Remedy(message("world.no-such-catalogue.way"), "provision lock --record DIR PROFILE"),),
     )
 
 
 def _unreadable(path: Path, error: Exception) -> Finding:
     said = f"{type(error).__name__}: {error}"
-    return Finding("bad-catalogue", "error", f"{path} is no page of a catalogue.", detail=said)
+    return Finding("bad-catalogue", "error", message("world.bad-catalogue.summary", path=path), detail=said)

@@ -7,6 +7,7 @@ import zipfile
 from pathlib import Path
 from typing import IO
 
+from provision.messages import message
 from provision.model.finding import Finding, LockError
 from provision.ports import ClosedPackage, ListedFile
 from provision.world.fetching import Fetcher
@@ -22,7 +23,11 @@ def build_requires(package: ClosedPackage, fetcher: Fetcher) -> tuple[str, ...]:
     listed = package.sdist
     if listed is None or listed.sha256 is None:
         raise LockError(
-            Finding("no-sdist", "error", f"{package.name} {package.version} has no source to build from.")
+            Finding(
+                "no-sdist",
+                "error",
+                message("world.no-sdist.summary", name=package.name, version=package.version),
+            )
         )
     return requires_of(fetcher.fetch([_wanted(listed, package.index)])[listed.sha256])
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
+from provision.messages import message
 from provision.model.finding import ApplyError, BlockedError, Evidence, Finding, Remedy, UsageError
 from provision.model.lock import VENDOR, Artifact, Lock
 from provision.model.stack import Library
@@ -102,7 +103,9 @@ class HostSupply:
                 raise UsageError(_not_placed(name, known))
             if not path.exists():
                 raise UsageError(
-                    Finding("no-such-file", "error", f"{path} is not there (--library {name}=PATH).")
+                    Finding(
+                        "no-such-file", "error", message("world.no-such-file.summary", path=path, name=name)
+                    )
                 )
 
     def _addresses(self, artifacts: Sequence[Artifact], lock: Lock) -> Mapping[str, list[str]]:
@@ -121,12 +124,14 @@ class HostSupply:
 
 
 def _vendor_file_missing(artifact: Artifact, lock: Lock) -> Finding:
-    where = artifact.where or "its maker"
+    where = artifact.where or message("world.vendor-file-missing.its-maker")
     return Finding(
-        "vendor-files-missing", "error", f"{artifact.file} is not in {lock.wheels}, and no index serves it.",
+        "vendor-files-missing",
+        "error",
+        message("world.vendor-files-missing.summary", file=artifact.file, wheels=lock.wheels),
         evidence=(Evidence(where, artifact.file),),
-        remedies=(Remedy(f"Fetch it from {where} into {lock.wheels} (beside the profile), then apply again."),),
-    )  # fmt: skip
+        remedies=(Remedy(message("world.vendor-files-missing.way", where=where, wheels=lock.wheels)),),
+    )
 
 
 def _files_of(lock: Lock, library: Library) -> list[str]:
@@ -139,16 +144,22 @@ def _matched(library: Library, given: Path, names: Sequence[str]) -> dict[str, s
         return {name: str(given / name) for name in names if (given / name).is_file()}
     name = given.name if given.name in names else names[0] if len(names) == 1 else None
     if name is None:
-        text = f"{given.name} is no file of {library.library} {library.version}: {', '.join(names)}."
+        text = message(
+            "world.matched.is-no-file",
+            name=given.name,
+            library=library.library,
+            version=library.version,
+            names=tuple(names),
+        )
         raise UsageError(Finding("not-a-library-file", "error", text))
     return {name: str(given)}
 
 
 def _not_placed(name: str, known: Collection[str]) -> Finding:
     return Finding(
-        "library-not-placed", "error", f"The lock places no {name}.",
-        detail=f"Libraries of this lock: {', '.join(sorted(known)) or 'none'}.",
-        remedies=(Remedy("See what is placed and why.", "provision plan PROFILE"),),
+        "library-not-placed", "error", message("world.library-not-placed.summary", name=name),
+        detail=message("world.library-not-placed.detail", what=', '.join(sorted(known)) or 'none'),
+        remedies=(Remedy(message("world.library-not-placed.way"), "provision plan PROFILE"),),
     )  # fmt: skip
 
 
@@ -178,18 +189,18 @@ def _wanted(artifact: Artifact, urls: Sequence[str] = ()) -> Wanted:
 def _not_located(failure: CatalogFailure) -> Finding:
     code = "index-unreachable" if failure.unreachable else "file-gone"
     what = (
-        "The index cannot be reached"
+        message("world.not-located.index-cannot-be-reached")
         if failure.unreachable
-        else "The index does not have a locked file any more"
+        else message("world.not-located.index-does-not-have-locked")
     )
     return Finding(
         code,
         "error",
-        f"{what}; nothing was changed.",
+        message("world.not-located.summary", what=what),
         detail=redact_text(failure.text),
         remedies=(
-            Remedy("Check the network and the index configuration, then try again."),
-            Remedy("If the file is gone for good, lock again.", "provision lock PROFILE --upgrade"),
+            Remedy(message("world.not-located.way")),
+            Remedy(message("world.not-located.way-2"), "provision lock PROFILE --upgrade"),
         ),
     )
 

@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+from provision.messages import message
 from provision.model.finding import ApplyError, Evidence, Finding, Remedy
 from provision.ports import Contents, LocalFile, Member
 
@@ -184,11 +185,7 @@ def _unreadable(wheel: LocalFile, error: Exception) -> Finding:
     return Finding(
         "artifact-not-a-wheel",
         "error",
-        f"{wheel.artifact.file} is no readable wheel.",
+        message("world.artifact-not-a-wheel.summary", file=wheel.artifact.file),
         evidence=(Evidence(wheel.path, f"{type(error).__name__}: {error}"),),
-        remedies=(
-            Remedy(
-                "Nothing was changed. Remove the file from the cache and apply again.", f"rm {wheel.path}"
-            ),
-        ),
+        remedies=(Remedy(message("world.artifact-not-a-wheel.way"), f"rm {wheel.path}"),),
     )

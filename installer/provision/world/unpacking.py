@@ -22,6 +22,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
+from provision.messages import message
 from provision.model.finding import ApplyError, Evidence, Finding, LockError, Remedy
 from provision.ports import PlacedFile
 
@@ -84,7 +85,7 @@ class _Tar:
             if name is None or info.isdir():
                 continue
             if not (info.isreg() or info.issym()):
-                raise _hostile(path, info.name, "is a hard link or a device")
+                raise _hostile(path, info.name, message("world.members.is-hard-link-or-device"))
             self._infos[name] = info
             yield _Member(name, info.size, info.linkname if info.issym() else None)
 
@@ -106,7 +107,7 @@ class _Zip:
                 continue
             kind = stat.S_IFMT(info.external_attr >> 16)
             if kind not in (0, stat.S_IFREG):
-                raise _hostile(path, info.filename, "is a link or a device")
+                raise _hostile(path, info.filename, message("world.members.is-link-or-device"))
             self._infos[name] = info
             yield _Member(name, info.file_size)
 
@@ -130,7 +131,7 @@ def _opened(path: Path) -> Iterator[_Tar | _Zip]:
 def _within(name: str, folder: str, path: Path) -> str | None:
     """The name inside the listed folder; None for members that stand elsewhere or are no shared library."""
     if name.startswith(("/", "\\")) or ".." in re.split(r"[/\\]", name) or re.match(r"[A-Za-z]:", name):
-        raise _hostile(path, name, "leads out of the archive's folder")
+        raise _hostile(path, name, message("world.within.leads-out-archives-folder"))
     place = name.removeprefix("./")
     inside = place.removeprefix(folder.strip("/") + "/")
     if inside == place or "/" in inside or not _LIBRARY.fullmatch(inside):
@@ -148,16 +149,16 @@ def _wanted(source: _Tar | _Zip, folder: str, path: Path) -> Iterator[_Member]:
     if not found:
         raise ApplyError(_nothing(path, folder))
     if len({name.casefold() for name in names}) < len(names):
-        raise _hostile(path, folder, "holds names twice, or names that differ by case alone")
+        raise _hostile(path, folder, message("world.wanted.holds-names-twice-or-names"))
     for member in found:
         if (
             _RESERVED.fullmatch(member.name)
             or _BAD_CHARACTERS.search(member.name)
             or member.name.strip(" .") != member.name
         ):
-            raise _hostile(path, member.name, "is not a file name on every system")
+            raise _hostile(path, member.name, message("world.wanted.is-not-file-name-on"))
         if member.link is not None and member.link.removeprefix("./") not in names:
-            raise _hostile(path, member.name, f"is a link to {member.link}")
+            raise _hostile(path, member.name, message("world.wanted.is-link-to", link=member.link))
     return iter(sorted(found, key=lambda m: m.link is not None))
 
 
@@ -166,9 +167,14 @@ def _check_room(members: Sequence[_Member], target: Path, path: Path) -> None:
     there = next(p for p in (target, *target.parents) if p.exists())
     free = shutil.disk_usage(there).free
     if wanted > free:
-        text = f"{path.name} unpacks to {wanted / 1e6:,.1f} MB; {free / 1e6:,.1f} MB are free."
+        text = message(
+            "world.check-room.unpacks-to-mb-mb-are",
+            name=path.name,
+            size=f"{wanted / 1e6:,.1f}",
+            free=f"{free / 1e6:,.1f}",
+        )
         raise ApplyError(
-            Finding("disk-full", "error", text, remedies=(Remedy("Free some space, then apply again."),))
+            Finding("disk-full", "error", text, remedies=(Remedy(message("world.disk-full.way-3")),))
         )
 
 
@@ -188,11 +194,11 @@ def _write(file: IO[bytes], place: Path, size: int | None, path: Path) -> Placed
         while piece := file.read(_CHUNK):
             written += len(piece)
             if size is not None and written > size:
-                raise _hostile(path, place.name, "holds more bytes than it states")
+                raise _hostile(path, place.name, message("world.write.holds-more-bytes-than-it"))
             digest.update(piece)
             out.write(piece)
     if size is not None and written != size:
-        raise ApplyError(_broken(path, f"{place.name} ends early"))
+        raise ApplyError(_broken(path, message("world.write.ends-early", name=place.name)))
     place.chmod(0o755)
     return PlacedFile(path=str(place), size=written, sha256=digest.hexdigest())
 
@@ -210,9 +216,9 @@ def _check_hash(path: Path, sha256: str) -> None:
     if found != sha256:
         raise LockError(
             Finding(
-                "hash-mismatch", "error", f"{path.name} is not the file that the lock names; nothing of it was unpacked.",
+                "hash-mismatch", "error", message("world.hash-mismatch.summary-2", name=path.name),
                 evidence=(Evidence("lock", sha256), Evidence(str(path), found)),
-                remedies=(Remedy("Fetch it again from its maker."),),
+                remedies=(Remedy(message("world.hash-mismatch.way-3")),),
             )
         )  # fmt: skip
 
@@ -220,16 +226,22 @@ def _check_hash(path: Path, sha256: str) -> None:
 def _hostile(path: Path, member: str, what: str) -> ApplyError:
     return ApplyError(
         Finding(
-            "archive-hostile", "error", f"{path.name} is refused: {member!r} {what}. Nothing of it was kept.",
+            "archive-hostile",
+            "error",
+            message("world.archive-hostile.summary", name=path.name, member=f"{member!r}", what=what),
             evidence=(Evidence(str(path), member),),
-            remedies=(Remedy("Its hash is the lock's, so the lock itself must be wrong: find out who made it."),),
+            remedies=(Remedy(message("world.archive-hostile.way")),),
         )
-    )  # fmt: skip
+    )
 
 
 def _broken(path: Path, why: str) -> Finding:
-    return Finding("archive-broken", "error", f"{path.name} cannot be unpacked.", detail=why)
+    return Finding(
+        "archive-broken", "error", message("world.archive-broken.summary", name=path.name), detail=why
+    )
 
 
 def _nothing(path: Path, folder: str) -> Finding:
-    return Finding("archive-empty", "error", f"{path.name} holds no shared library in {folder}.")
+    return Finding(
+        "archive-empty", "error", message("world.archive-empty.summary", name=path.name, folder=folder)
+    )

@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import SplitResult, unquote, urljoin, urlsplit, urlunsplit
 
+from provision.messages import message
 from provision.model.finding import ApplyError, BlockedError, Evidence, Finding, ProvisionError, Remedy
 from provision.world.indexes import IndexConfig, redact, redact_text
 
@@ -32,8 +33,8 @@ _HOPS = 10
 _PORTS = {"http": 80, "https": 443}
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
 _AGAIN = frozenset({408, 425, 429, 500, 502, 503, 504})
-_LOGIN = Remedy("put the login into the proxy's address", "export HTTPS_PROXY=http://USER:PASSWORD@HOST:PORT")
-_ELSEWHERE = Remedy("name another place for this index on this machine (a mirror, a folder of wheels)")
+_LOGIN = Remedy(message("world.module.way"), "export HTTPS_PROXY=http://USER:PASSWORD@HOST:PORT")
+_ELSEWHERE = Remedy(message("world.module.way-2"))
 #: Variables that name a bundle of certificates (a file or a folder), strongest first.
 _BUNDLES = ("REQUESTS_CA_BUNDLE", "SSL_CERT_FILE", "SSL_CERT_DIR", "CURL_CA_BUNDLE")
 
@@ -183,12 +184,24 @@ class Web:
                 # What the caller says to one host is none of the next one's business.
                 headers = {k: v for k, v in headers.items() if k.lower() not in ("authorization", "cookie")}
             url = onward
-        raise Trouble(_finding("network", f"{host_of(url)} redirects in a circle", url, "", _ELSEWHERE))
+        raise Trouble(
+            _finding(
+                "network",
+                message("world.answer.redirects-in-circle", host_of=host_of(url)),
+                url,
+                "",
+                _ELSEWHERE,
+            )
+        )
 
     def _permitted(self, url: str) -> SplitResult:
         parts = urlsplit(url)
         if parts.scheme not in _PORTS or not parts.hostname:
-            raise Trouble(_finding("network", f"not an address that can be fetched: {redact(url)}", url))
+            raise Trouble(
+                _finding(
+                    "network", message("world.permitted.not-address-that-can-be", redact=redact(url)), url
+                )
+            )
         host = parts.hostname
         if parts.scheme == "http" and not (is_loopback(host) or self._config.trusts(host, parts.port)):
             raise Trouble(_insecure(url, host), kind=BlockedError)
@@ -250,9 +263,12 @@ class Web:
 
     def _proxy_origin(self, scheme: str) -> str:
         if self._config.proxy:
-            return self._config.origins.get("proxy", "pip's configuration")
+            return self._config.origins.get("proxy", message("world.proxy-origin.pips-configuration"))
         names = (f"{scheme}_proxy", f"{scheme.upper()}_PROXY", "all_proxy", "ALL_PROXY")
-        return next((name for name in names if self._environ.get(name)), "the system's proxy settings")
+        return next(
+            (name for name in names if self._environ.get(name)),
+            message("world.proxy-origin.systems-proxy-settings"),
+        )
 
     def _verified(self) -> ssl.SSLContext:
         if self._context is None:
@@ -328,7 +344,7 @@ def _agent() -> str:
 def _context(config: IndexConfig, environ: Mapping[str, str]) -> ssl.SSLContext:
     """The one bundle that the machine names, else all that the system and certifi know."""
     if config.cert:
-        context = _bundle(config.cert, config.origins.get("cert", "the configuration"))
+        context = _bundle(config.cert, config.origins.get("cert", message("world.common.configuration")))
     else:
         named = next((name for name in _BUNDLES if environ.get(name)), None)
         context = _bundle(environ[named], named) if named else _system_context()
@@ -363,7 +379,7 @@ def _add_client_cert(context: ssl.SSLContext, config: IndexConfig) -> None:
     try:
         context.load_cert_chain(path)
     except OSError as error:
-        origin = config.origins.get("client_cert", "the configuration")
+        origin = config.origins.get("client_cert", message("world.common.configuration"))
         raise _no_bundle(path, origin, error.strerror or str(error)) from error
 
 
@@ -381,10 +397,10 @@ def _no_bundle(path: str, origin: str, why: str) -> Trouble:
     finding = Finding(
         "tls",
         "error",
-        f"the certificates that {origin} names cannot be read: {path}",
+        message("world.tls.summary", origin=origin, path=path),
         detail=why,
         evidence=(Evidence(origin, path),),
-        remedies=(Remedy(f"correct {origin}, or unset it to use the certificates of the system"),),
+        remedies=(Remedy(message("world.tls.way", origin=origin)),),
     )
     return Trouble(finding, kind=BlockedError, everywhere=True)
 
@@ -397,23 +413,25 @@ def _check_socks(proxy: str, host: str, origin: str) -> None:
     if scheme in ("socks5", "socks5h") and importlib.util.find_spec("socksio"):
         return
     known = scheme in ("socks5", "socks5h")
-    why = "the package socksio is not installed beside provision" if known else f"{scheme} is not spoken here"
+    why = (
+        message("world.check-socks.package-socksio-is-not-installed")
+        if known
+        else message("world.check-socks.is-not-spoken-here", scheme=scheme)
+    )
     ways = [
         Remedy(
-            "name an HTTP proxy, if there is one (most SOCKS tools offer both)",
+            message("world.check-socks.way"),
             "export HTTPS_PROXY=http://HOST:PORT",
         ),
-        Remedy(f"go to {host} without a proxy, if it can be reached so", f"export NO_PROXY={host}"),
+        Remedy(message("world.check-socks.way-2", host=host), f"export NO_PROXY={host}"),
     ]
     if known:
-        ways.append(
-            Remedy("install SOCKS support, from a wheel file if there is no other way", "pip install socksio")
-        )
+        ways.append(Remedy(message("world.check-socks.way-3"), "pip install socksio"))
     finding = Finding(
         "proxy-socks",
         "error",
-        f"{origin} sets a SOCKS proxy ({redact(proxy)}), and {why}",
-        detail="pip, too, lacks SOCKS support by default, so it cannot fetch what is missing that way.",
+        message("world.proxy-socks.summary", origin=origin, redact=redact(proxy), why=why),
+        detail=message("world.proxy-socks.detail"),
         evidence=(Evidence(origin, redact(proxy)),),
         remedies=tuple(ways),
     )
@@ -430,13 +448,11 @@ def _finding(code: str, summary: str, url: str, detail: str = "", *remedies: Rem
 def _insecure(url: str, host: str) -> Finding:
     return _finding(
         "insecure-index",
-        f"{host} is addressed without TLS (http://), and nothing says that it is to be trusted",
+        message("world.insecure.is-addressed-without-tls-http", host=host),
         url,
         "",
-        Remedy("use its https:// address, if it has one"),
-        Remedy(
-            "trust the host, if the network up to it is yours", f"pip config set global.trusted-host {host}"
-        ),
+        Remedy(message("world.insecure.way")),
+        Remedy(message("world.insecure.way-2"), f"pip config set global.trusted-host {host}"),
     )
 
 
@@ -448,34 +464,45 @@ def _check_status(response: httpx.Response, url: str) -> None:
     said = f"{code} {response.reason_phrase}".strip()
     host = host_of(url)
     if code in (404, 410):
-        raise Trouble(_finding("not-found", f"{host} does not have {_last_part(url)}", url, said))
+        raise Trouble(
+            _finding(
+                "not-found",
+                message("world.check-status.does-not-have", host=host, last_part=_last_part(url)),
+                url,
+                said,
+            )
+        )
     if code in (401, 403):
         raise Trouble(_unauthorized(url, said))
     if code == 407:
         raise Trouble(
-            _finding("proxy", f"the proxy on the way to {host} asks for a login", url, said, _LOGIN),
+            _finding(
+                "proxy", message("world.check-status.proxy-on-way-to-asks", host=host), url, said, _LOGIN
+            ),
             everywhere=True,
         )
     wait = _retry_after(response.headers.get("Retry-After", ""))
-    summary = f"{host} answers {said}" + (f" and asks to wait {wait:.0f} s" if wait else "")
+    summary = (
+        message("world.check-status.answers-and-waits", host=host, said=said, wait=f"{wait:.0f}")
+        if wait
+        else message("world.check-status.answers", host=host, said=said)
+    )
     raise Trouble(_finding("network", summary, url, said, _ELSEWHERE), transient=code in _AGAIN, wait=wait)
 
 
 def _last_part(url: str) -> str:
-    return unquote(urlsplit(url).path.rstrip("/").rsplit("/", 1)[-1]) or "the page"
+    return unquote(urlsplit(url).path.rstrip("/").rsplit("/", 1)[-1]) or message("world.last-part.page")
 
 
 def _unauthorized(url: str, said: str) -> Finding:
     host = host_of(url)
     return _finding(
         "unauthorized",
-        f"{host} does not let us in ({said})",
+        message("world.unauthorized.does-not-let-us-in", host=host, said=said),
         url,
         said,
-        Remedy(f"put the login for {urlsplit(url).hostname} into ~/.netrc"),
-        Remedy(
-            "or into the address of the index (https://USER:PASSWORD@HOST/...) in pip's or uv's configuration"
-        ),
+        Remedy(message("world.unauthorized.way", hostname=urlsplit(url).hostname)),
+        Remedy(message("world.unauthorized.way-2")),
     )
 
 
@@ -500,7 +527,9 @@ def _translated(url: str, stall: float) -> Iterator[None]:
     except httpx.HTTPError as error:
         raise _trouble(error, url, stall) from error
     except httpx.InvalidURL as error:
-        raise Trouble(_finding("network", f"not an address: {redact(url)}", url, str(error))) from error
+        raise Trouble(
+            _finding("network", message("world.translated.not-address", redact=redact(url)), url, str(error))
+        ) from error
 
 
 def _trouble(error: httpx.HTTPError, url: str, stall: float) -> Trouble:
@@ -512,15 +541,19 @@ def _trouble(error: httpx.HTTPError, url: str, stall: float) -> Trouble:
         return Trouble(_bad_certificate(url, said), everywhere=True)
     if isinstance(error, httpx.ProxyError):
         return Trouble(
-            _finding("proxy", f"the proxy on the way to {host} refuses", url, said), transient=True
+            _finding("proxy", message("world.trouble.proxy-on-way-to-refuses", host=host), url, said),
+            transient=True,
         )
     if isinstance(error, httpx.ConnectError | httpx.ConnectTimeout | httpx.UnsupportedProtocol):
-        summary = f"{host} cannot be reached"
+        summary = message("world.trouble.cannot-be-reached", host=host)
         return Trouble(_finding("index-unreachable", summary, url, said), transient=True)
     if isinstance(error, httpx.ReadTimeout):
-        summary = f"{host} sent nothing for {stall:g} s"
+        summary = message("world.trouble.sent-nothing-for-s", host=host, stall=f"{stall:g}")
         return Trouble(_finding("network", summary, url, said), transient=True)
-    return Trouble(_finding("network", f"the connection to {host} broke", url, said), transient=True)
+    return Trouble(
+        _finding("network", message("world.trouble.connection-to-broke", host=host), url, said),
+        transient=True,
+    )
 
 
 def _is_certificate(error: BaseException | None) -> bool:
@@ -535,14 +568,12 @@ def _bad_certificate(url: str, said: str) -> Finding:
     host = host_of(url)
     return _finding(
         "tls",
-        f"the certificate of {host} is not one that this machine trusts",
+        message("world.bad-certificate.certificate-is-not-one-that", host=host),
         url,
         said,
         Remedy(
-            "if your network has its own authority, name its certificates",
+            message("world.bad-certificate.way"),
             "export SSL_CERT_FILE=/path/to/ca.pem",
         ),
-        Remedy(
-            "or in pip's configuration, which counts here too", "pip config set global.cert /path/to/ca.pem"
-        ),
+        Remedy(message("world.bad-certificate.way-2"), "pip config set global.cert /path/to/ca.pem"),
     )

@@ -1,0 +1,55 @@
+"""The language of this process: `--lang`, else PROVISION_LANG, else the locale. Only the command line asks for it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+
+from provision.messages import LANGUAGES, message, said
+
+_language = "en"
+
+
+def language() -> str:
+    return _language
+
+
+def speak(lang: str) -> None:
+    global _language
+    _language = lang
+
+
+def word(key: str, /, **values: object) -> str:
+    """A message in the language of the process."""
+    return message(key, **values).said(_language)
+
+
+def local(text: object) -> str:
+    """A text in the language of the process; what is no message stays what it is."""
+    return said(text, _language)
+
+
+def default_language(environ: Mapping[str, str] = os.environ) -> str:
+    """`zh` where PROVISION_LANG or the locale is Chinese; codes and JSON are the same in both."""
+    for name in ("PROVISION_LANG", "LC_ALL", "LC_MESSAGES", "LANG"):
+        if value := environ.get(name, ""):
+            return "zh" if value.lower().startswith("zh") else "en"
+    return "en"
+
+
+def taken(arguments: Sequence[str]) -> tuple[str | None, list[str]]:
+    """The value of `--lang` anywhere before `--`, and the arguments without it. What is no language stays in them,
+    so that the one who reads options says so."""
+    words, rest, lang = list(arguments), [], None
+    own = words.index("--") if "--" in words else len(words)
+    place = 0
+    while place < own:
+        name, equals, value = words[place].partition("=")
+        if name == "--lang" and not equals and place + 1 < own:
+            value, equals = words[place + 1], " "
+        if name == "--lang" and value in LANGUAGES:
+            lang, place = value, place + (2 if equals == " " else 1)
+            continue
+        rest.append(words[place])
+        place += 1
+    return lang, rest + words[own:]
