@@ -10,7 +10,7 @@ import click
 
 from provision.cli.common import json_option, machine_option, target_option
 from provision.cli.helping import verb
-from provision.cli.language import local, word
+from provision.cli.language import word, written
 
 if TYPE_CHECKING:
     from provision.model.artifact import ArtifactFacts
@@ -117,8 +117,8 @@ def _rows(found: Inspected) -> Iterator[tuple[str, str]]:
         )
         yield _label("here"), text
     yield _label("knowledge"), found.row or word("cli.inspect.no-row")
-    yield _label("not-whole"), "; ".join(_few([local(text) for text in facts.unread], 4))
-    yield _label("notes"), "; ".join(map(local, facts.notes))
+    yield _label("not-whole"), "; ".join(_few([written(text, "artifacts") for text in facts.unread], 4))
+    yield _label("notes"), "; ".join(written(text, "artifacts") for text in facts.notes)
 
 
 def _label(name: str) -> str:

@@ -22,7 +22,8 @@ _FOLDER = Path(__file__).parent
 _PLACE = re.compile(r"\{\{|\}\}|\{(\w+)\}")
 #: What stands between texts in English -> in Chinese. Full stops and brackets of Chinese need no space beside them.
 _BETWEEN = {", ": "、", "; ": "；", " ": "", " and ": " 和 ", " or ": " 或 "}
-_STOPS = (".", "。")
+_STOPS = ".。"
+_ENDS = tuple(".!?。！？")
 
 Template = str | Mapping[str, str]
 
@@ -173,7 +174,7 @@ def _is_chinese(text: str) -> bool:
 
 
 def _stopped(text: str) -> str:
-    if text.endswith(_STOPS):
+    if text.endswith(_ENDS):
         return text
     return text + ("。" if _is_chinese(text) else ".")
 
@@ -191,7 +192,7 @@ def _unplaced(text: str, place: str) -> str:
 
 
 def _unstopped(text: str) -> str:
-    return text.rstrip("".join(_STOPS))
+    return text.rstrip(_STOPS)
 
 
 def said(text: object, lang: str) -> str:
