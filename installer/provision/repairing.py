@@ -225,7 +225,13 @@ def _steps(
             "sha256": artifact.sha256,
         }
         subject = f"{artifact.name} {artifact.version}"
-        yield Step(action="install", kind="in-place", subject=subject, reason="the lock has it", args=args)
+        yield Step(
+            action="install",
+            kind="in-place",
+            subject=subject,
+            reason=message("repairing.steps.lock-has-it"),
+            args=args,
+        )
     if coming or removals or remains:
         for job in wish.jobs:
             args = {"device": wish.proof_device}

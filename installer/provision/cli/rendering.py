@@ -51,7 +51,7 @@ def finding_lines(finding: Finding, stream: TextIO) -> list[str]:
         f"{head}{word('cli.colon')}{local(finding.summary)}  {paint(f'[{finding.code}]', stream, dim=True)}"
     ]
     snippet, evidence, remedies = _without_snippet(finding)
-    lines += [f"  {line}" for line in snippet.splitlines()]
+    lines += [f"  {line}" for line in local(snippet).splitlines()]
     lines += [f"    {line}" for line in local(finding.detail).splitlines()]
     for number, one in enumerate(evidence[:4]):
         text = f"{local(one.source)}{word('cli.colon')}{local(one.text)}" if one.text else local(one.source)
