@@ -107,7 +107,8 @@ def _code(event: Event) -> int | None:
 
 def _crash(what: str, code: int | None, before: Sequence[Event], log: str) -> Finding:
     row = crash(code) or {}
-    cause, way = (f"verifying.{row['id']}.{part}" for part in ("cause", "way"))
+    kind = str(row["id"]).removeprefix("crash-")
+    cause, way = f"verifying.crash.cause.{kind}", f"verifying.crash.way.{kind}"
     said = message("verifying.exit-code", code=code, row=row["id"])
     return fault(
         "smoke-signal",

@@ -239,7 +239,7 @@ def _cudnns(tree: Tree) -> Iterator[Finding]:
 
 def _by_owner(code: str, paths: Mapping[str, list[str]]) -> Iterator[Finding]:
     for owner, found in sorted(paths.items()):
-        text = message(f"verifying.{code}.summary", files=_count(found), owner=owner)
+        text = message(f"verifying.by-owner.{code}", files=_count(found), owner=owner)
         yield _finding(code, text, sorted(found))
 
 

@@ -59,7 +59,7 @@ def page(receipt: Receipt, lock: Lock | None = None, lang: str = "en") -> str:
             *(part for job in receipt.jobs for part in _job(job, lang)),
         )
     )
-    verdict = _t(lang, f"verdict.{receipt.verdict}")
+    verdict = _t(lang, f"verdict-{receipt.verdict}")
     title = escape(_t(lang, "title", profile=receipt.profile, verdict=verdict))
     return (
         f'<!DOCTYPE html>\n<html lang="{_HTML[lang]}">\n<head>\n<meta charset="utf-8">\n'
@@ -118,7 +118,7 @@ def _words(value: Any) -> str:
 def _job(job: JobResult, lang: str) -> Iterator[str]:
     mark = "good" if job.verdict == "passed" else "bad"
     name = " ".join(part for part in (job.framework, job.version) if part)
-    yield f'<h2>{escape(name)} <span class="{mark}">{_t(lang, f"verdict.{job.verdict}")}</span></h2>\n'
+    yield f'<h2>{escape(name)} <span class="{mark}">{_t(lang, f"verdict-{job.verdict}")}</span></h2>\n'
     yield from _findings(job, lang)
     yield _table([row for row in _job_rows(job, lang) if row[1]])
     yield _figure(curve(job.losses, _t(lang, "loss"), _t(lang, "step")), _t(lang, "loss-by-step"))
