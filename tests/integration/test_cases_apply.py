@@ -105,7 +105,5 @@ def o50_the_systems_python_is_left_to_the_system(locked: Path, folder: Path) -> 
     made = provision(folder, "apply", locked.name, "--locked", "--environment", "own", "--python", base)
     assert made.code == 0, made
     code = "import sys; print(sys.prefix != sys.base_prefix)"
-    seen = subprocess.run(
-        [folder / "own/bin/python", "-c", code], capture_output=True, text=True, check=True
-    )
+    seen = subprocess.run([folder / "own/bin/python", "-c", code], capture_output=True, text=True, check=True)
     assert seen.stdout.strip() == "True"
