@@ -11,6 +11,9 @@ import pytest
 from tests.support.index import LoopbackIndex
 from tests.support.stacks import add_tiny_tensorflow
 
+# Texts are compared in English, whatever the locale is.
+os.environ["PROVISION_LANG"] = "en"
+
 #: Variables by which a machine tells installers and HTTP clients where to go.
 _STEERING = (
     "PIP_",
@@ -44,6 +47,7 @@ def isolated_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     for name, place in places.items():
         (home / place).mkdir(parents=True, exist_ok=True)
         monkeypatch.setenv(name, str(home / place))
+    monkeypatch.setenv("PROVISION_LANG", "en")
     monkeypatch.setenv("PIP_CONFIG_FILE", os.devnull)
     monkeypatch.setenv("PIP_DISABLE_PIP_VERSION_CHECK", "1")
     monkeypatch.setenv("UV_NO_CONFIG", "1")

@@ -54,7 +54,7 @@ def conda_owners(
     found = []
     for name, version in _wheels(files, folder):
         if owned is None:
-            owned = _owned(files, prefix)
+            owned = owned_files(files, prefix)
         shared = len(owned & _recorded(files, prefix, folder, f"{name}-{version}.dist-info"))
         label = known.get(_plain(name)) or (_owner(files, prefix, folder, name, version) if shared else "")
         if label:
@@ -87,7 +87,8 @@ def _records(files: Files, prefix: str) -> Iterator[tuple[str, dict[str, Any]]]:
             yield label, record
 
 
-def _owned(files: Files, prefix: str) -> set[str]:
+def owned_files(files: Files, prefix: str) -> set[str]:
+    """Every file that a record of conda names, relative to the prefix; none where there is no conda."""
     return {str(path) for _, record in _records(files, prefix) for path in record.get("files", ())}
 
 

@@ -75,6 +75,13 @@ class Reader(Protocol):
     def listdir(self, path: str) -> tuple[str, ...]:
         """Sorted names in a folder; empty if it is absent or unreadable."""
 
+    def sizes(self, path: str) -> Mapping[str, int]:
+        """Names in a folder, each with its bytes (a link: of what it leads to; -1 if that is nothing); empty if the
+        folder is absent or unreadable."""
+
+    def sha256(self, path: str) -> str | None:
+        """Digest of a file in hexadecimal; None if it is absent or unreadable."""
+
     def glob(self, pattern: str) -> tuple[str, ...]:
         """Sorted absolute paths that match an absolute glob pattern."""
 

@@ -5,7 +5,6 @@ Level 1, beside the ports: inspecting and applying both need it.
 
 from __future__ import annotations
 
-import hashlib
 import json
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
@@ -57,6 +56,8 @@ def snapshot(files: Files, prefix: str) -> str:
     It looks at the top level of site-packages, at each RECORD's size and time and at the placed libraries, not at
     every file (`verify --files` does).
     """
+    import hashlib  # Loaded late: a rollback does not look at contents.
+
     folder = site_packages(files, prefix)
     lines = _conda_lines(files, prefix)
     if folder is None:

@@ -25,6 +25,8 @@ class Wish:
     present: frozenset[str] = frozenset()
     #: People and programs that use the environment now, one line each.
     users: tuple[str, ...] = ()
+    #: Install all that the lock has again, whatever is there.
+    reinstall: bool = False
 
 
 def repair(
@@ -32,10 +34,11 @@ def repair(
 ) -> Plan:
     """The steps that make the environment hold what the lock says and leave the rest of it alone."""
     blockers = tuple(_blockers(lock, inventory))
-    removals = {} if blockers else _removals(lock, inventory, families)
+    removals = {} if blockers else _removals(lock, inventory, families, wish.reinstall)
     coming = [a for a in lock.packages if not blockers and _must_come(a, inventory, removals)]
     blockers += tuple(_conda_blockers(removals, coming, inventory))
-    steps = tuple(_steps(lock, inventory, removals, coming, wish)) if not blockers else ()
+    remains = (*inventory.litter, *_left(lock, inventory, families))
+    steps = tuple(_steps(lock, remains, removals, coming, wish)) if not blockers else ()
     missing = [a for a in coming if a.sha256 not in wish.present]
     return Plan(
         profile=lock.profile,
@@ -54,12 +57,24 @@ def repair(
 
 def _blockers(lock: Lock, inventory: Inventory) -> Iterator[Finding]:
     where = inventory.environment
-    ways = (Remedy(message("repairing.blockers.way"), "provision apply PROFILE --environment .venv-gpu"),)
+    ways = (
+        Remedy(
+            message("repairing.common.make-environment-its-own-instead"),
+            "provision apply PROFILE --environment .venv-gpu",
+        ),
+    )
+    if lock.manager == "conda" or lock.libraries:
+        yield _generations_only(lock, where)
     if inventory.externally_managed:
         yield Finding(
             "externally-managed", "error",
             message("repairing.externally-managed.summary", where=where),
             evidence=(Evidence(inventory.externally_managed, "PEP 668"),), remedies=ways,
+        )  # fmt: skip
+    elif inventory.protected:
+        yield Finding(
+            "conda-base", "error", message("repairing.conda-base.summary", where=where),
+            evidence=(Evidence(inventory.protected),), remedies=ways,
         )  # fmt: skip
     elif inventory.maker == "none" or not inventory.packages:
         yield Finding(
@@ -86,20 +101,46 @@ def _blockers(lock: Lock, inventory: Inventory) -> Iterator[Finding]:
         )
 
 
+def _left(lock: Lock, inventory: Inventory, families: Sequence[FamilyRow]) -> Iterator[str]:
+    """Folders without an owner, of the families that the lock brings or forbids; others are not this lock's."""
+    ours = {canonicalize_name(name) for name in (*(a.name for a in lock.packages), *lock.absent)}
+    folders = {f.folder for f in families if any(canonicalize_name(m) in ours for m in f.members)}
+    yield from (path for path in inventory.unowned if path.rpartition("/")[2] in folders)
+
+
+def _generations_only(lock: Lock, where: str) -> Finding:
+    what = (
+        message("repairing.not-in-place.conda")
+        if lock.manager == "conda"
+        else ", ".join(one.library for one in lock.libraries)
+    )
+    return Finding(
+        "not-in-place", "error",
+        message("repairing.not-in-place.summary", profile=lock.profile, what=what, where=where),
+        remedies=(Remedy(message("repairing.not-in-place.way"), "provision apply PROFILE --environment .venv-gpu"),),
+    )  # fmt: skip
+
+
 def _removals(
-    lock: Lock, inventory: Inventory, families: Sequence[FamilyRow]
+    lock: Lock, inventory: Inventory, families: Sequence[FamilyRow], all_again: bool
 ) -> dict[str, tuple[Installed, str]]:
     """info folder -> (distribution, why it goes)."""
     locked: dict[str, Artifact] = {canonicalize_name(a.name): a for a in lock.packages}
     gone: dict[str, tuple[Installed, str]] = {}
     for one in inventory.distributions:
-        if because := _why_it_goes(one, locked, lock, families):
+        again = (
+            message("repairing.removals.asked-to-install-again") if all_again and one.name in locked else ""
+        )
+        if because := _why_it_goes(one, locked, lock, families) or again:
             gone[one.info] = (one, because)
     # Taking one of two that share files breaks the other: those of the lock are put back whole.
     taken = {path for one, _ in gone.values() for path in one.files}
     for one in inventory.distributions:
         if one.info not in gone and one.name in locked and (shared := taken & set(one.files)):
-            gone[one.info] = (one, f"shares {len(shared)} files with what is removed; it is installed again")
+            gone[one.info] = (
+                one,
+                message("repairing.removals.shares-files-with-what-is", shared=len(shared)),
+            )
     return gone
 
 
@@ -109,18 +150,20 @@ def _why_it_goes(
     wanted = locked.get(one.name)
     if wanted is None:
         if one.name in {canonicalize_name(name) for name in lock.absent}:
-            return "the lock says that it must be absent"
+            return message("repairing.why-it-goes.lock-says-that-it-must")
         for family in families:
             rival = _rival(one.name, family, locked)
             if rival:
-                return f"it writes the same folder `{family.folder}` as {rival}"
+                return message(
+                    "repairing.why-it-goes.it-writes-same-folder-as", folder=family.folder, rival=rival
+                )
         return ""
     if one.broken:
-        return f"its metadata is broken ({one.broken})"
+        return message("repairing.why-it-goes.its-metadata-is-broken", broken=one.broken)
     if not _same_version(one.version, wanted.version):
-        return f"the lock has {wanted.version}"
+        return message("repairing.why-it-goes.lock-has", version=wanted.version)
     if one.missing:
-        return f"{len(one.missing)} of its files are missing"
+        return message("repairing.why-it-goes.its-files-are-missing", len=len(one.missing))
     return ""
 
 
@@ -155,10 +198,13 @@ def _conda_blockers(
     if names:
         yield Finding(
             "conda-managed", "error",
-            message("repairing.conda-managed.summary", names=', '.join(names), environment=inventory.environment),
+            message("repairing.conda-managed.summary", names=tuple(names), environment=inventory.environment),
             evidence=(Evidence(f"{inventory.environment}/conda-meta"),),
             remedies=(
-                Remedy(message("repairing.conda-managed.way"), "provision apply PROFILE --environment .venv"),
+                Remedy(
+                    message("repairing.common.make-environment-its-own-instead"),
+                    "provision apply PROFILE --environment .venv",
+                ),
                 Remedy(message("repairing.conda-managed.way-2"), f"conda remove {' '.join(names)}"),
             ),
         )  # fmt: skip
@@ -166,13 +212,13 @@ def _conda_blockers(
 
 def _steps(
     lock: Lock,
-    inventory: Inventory,
+    remains: Sequence[str],
     removals: dict[str, tuple[Installed, str]],
     coming: Sequence[Artifact],
     wish: Wish,
 ) -> Iterator[Step]:
     yield from _bringing([a for a in coming if a.sha256 not in wish.present], coming)
-    yield from _removing(inventory, removals)
+    yield from _removing(remains, removals)
     for artifact in coming:
         args = {
             "index": artifact.index,
@@ -181,34 +227,58 @@ def _steps(
             "sha256": artifact.sha256,
         }
         subject = f"{artifact.name} {artifact.version}"
-        yield Step(action="install", kind="in-place", subject=subject, reason="the lock has it", args=args)
-    if coming or removals or inventory.litter or inventory.unowned:
+        yield Step(
+            action="install",
+            kind="in-place",
+            subject=subject,
+            reason=message("repairing.steps.lock-has-it"),
+            args=args,
+        )
+    if coming or removals or remains:
         for job in wish.jobs:
             args = {"device": wish.proof_device}
-            yield Step(action="prove", kind="job", subject=job, reason=f"level {lock.smoke.level}", args=args)
+            yield Step(
+                action="prove",
+                kind="job",
+                subject=job,
+                reason=message("repairing.steps.level", level=lock.smoke.level),
+                args=args,
+            )
 
 
 def _bringing(missing: Sequence[Artifact], coming: Sequence[Artifact]) -> Iterator[Step]:
     for artifact in missing:
         args = {"size": artifact.size, "sha256": artifact.sha256, "index": artifact.index}
         yield Step(
-            action="fetch", kind="package", subject=artifact.file, reason="not in the cache", args=args
+            action="fetch",
+            kind="package",
+            subject=artifact.file,
+            reason=message("repairing.bringing.not-in-cache"),
+            args=args,
         )
     for artifact in (a for a in coming if a.kind == "sdist"):
         subject = f"{artifact.name} {artifact.version}"
         args = {"sha256": artifact.sha256}
-        yield Step(action="build", kind="package", subject=subject, reason="only its source", args=args)
+        yield Step(
+            action="build",
+            kind="package",
+            subject=subject,
+            reason=message("repairing.bringing.only-its-source"),
+            args=args,
+        )
 
 
-def _removing(inventory: Inventory, removals: dict[str, tuple[Installed, str]]) -> Iterator[Step]:
+def _removing(remains: Sequence[str], removals: dict[str, tuple[Installed, str]]) -> Iterator[Step]:
     for info, (one, because) in sorted(removals.items()):
         subject = f"{one.name} {one.version}"
         yield Step(action="remove", kind="package", subject=subject, reason=because, args={"info": info})
-    for path in inventory.litter:
-        reason = "what an interrupted install left"
-        yield Step(action="remove", kind="litter", subject=path, reason=reason, args={"path": path})
-    for path in inventory.unowned:
-        reason = "no distribution owns it: what an uninstall left"
+    for path in remains:
+        interrupted = path.rpartition("/")[2].startswith("~")
+        reason = message(
+            "repairing.removing.what-interrupted-install-left"
+            if interrupted
+            else "repairing.removing.no-distribution-owns-it"
+        )
         yield Step(action="remove", kind="litter", subject=path, reason=reason, args={"path": path})
 
 

@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterator, Sequence
 from pathlib import PurePath
 
+from provision.messages import message
 from provision.model.inventory import Installed, Inventory, Maker
 from provision.ports import Files
 from provision.prefix import site_packages
@@ -31,6 +32,7 @@ def take_stock(
     packages = site_packages(files, environment)
     inside = PurePath(packages).relative_to(environment).as_posix() if packages else ""
     found = tuple(_distributions(files, environment, inside)) if packages else ()
+    of_conda = tuple(_conda_files(files, environment))
     names = files.listdir(packages) if packages else ()
     return Inventory(
         environment=environment,
@@ -39,10 +41,11 @@ def take_stock(
         packages=inside,
         writable=writable,
         externally_managed=_managed(files, environment, inside),
+        protected=_conda_base(files, environment),
         distributions=found,
         litter=tuple(f"{inside}/{name}" for name in names if name.startswith("~")),
-        unowned=tuple(_unowned(inside, names, folders, found)),
-        conda=frozenset(_conda(files, environment)),
+        unowned=tuple(_unowned(inside, names, folders, found, of_conda)),
+        conda=frozenset(_of_conda(of_conda)),
         shadows=tuple(_shadows(files, elsewhere)),
         digest=_digest(files, packages, names),
     )
@@ -51,7 +54,20 @@ def take_stock(
 def _maker(files: Files, environment: str) -> Maker:
     if files.stat(f"{environment}/conda-meta") is not None:
         return "conda"
-    return "venv" if files.stat(f"{environment}/pyvenv.cfg") is not None else "none"
+    text = files.read_text(f"{environment}/pyvenv.cfg")
+    if text is None:
+        return "none"
+    # Each writes its own version there.
+    match = re.search(r"^(uv|virtualenv)\s*=", text, re.MULTILINE)
+    return "venv" if match is None else "uv" if match[1] == "uv" else "virtualenv"
+
+
+def _conda_base(files: Files, environment: str) -> str:
+    """The file that says that conda itself lives here, or that the environment is frozen (CEP 22); else nothing."""
+    for name in ("conda-meta/frozen", "condabin/conda", "condabin/conda.bat", "condabin/mamba"):
+        if files.stat(f"{environment}/{name}") is not None:
+            return f"{environment}/{name}"
+    return ""
 
 
 def _python(files: Files, environment: str, inside: str) -> str:
@@ -85,9 +101,9 @@ def _installed(files: Files, environment: str, inside: str, info: str) -> Instal
     )
     record = files.read_text(f"{folder}/RECORD", _LIMIT)
     listed = tuple(dict.fromkeys(_recorded(record or "", inside)))
-    broken = "" if name else "no METADATA"
+    broken = "" if name else message("stocktaking.installed.no-metadata")
     if record is None and not broken:
-        broken = "no RECORD"
+        broken = message("stocktaking.installed.no-record")
     guessed, guessed_version = _of_folder(info)
     return Installed(
         name=_canonical(name or guessed),
@@ -131,19 +147,23 @@ def _recorded(record: str, inside: str) -> Iterator[str]:
 
 
 def _unowned(
-    inside: str, names: Sequence[str], folders: Sequence[str], found: Sequence[Installed]
+    inside: str,
+    names: Sequence[str],
+    folders: Sequence[str],
+    found: Sequence[Installed],
+    of_conda: Sequence[str],
 ) -> Iterator[str]:
+    """A conda package may hold a Python package and say so in its own record only."""
     prefix = len(inside) + 1
-    owned = {
-        path[prefix:].split("/")[0] for one in found for path in one.files if path.startswith(f"{inside}/")
-    }
+    every = (path for paths in (*(one.files for one in found), of_conda) for path in paths)
+    owned = {path[prefix:].split("/")[0] for path in every if path.startswith(f"{inside}/")}
     for name in names:
         if name in folders and name not in owned:
             yield f"{inside}/{name}"
 
 
-def _conda(files: Files, environment: str) -> Iterator[str]:
-    """Python distributions that conda put there, by the names in conda-meta and by INSTALLER."""
+def _conda_files(files: Files, environment: str) -> Iterator[str]:
+    """Every file that a record of conda names."""
     for name in files.listdir(f"{environment}/conda-meta"):
         if not name.endswith(".json"):
             continue
@@ -153,10 +173,15 @@ def _conda(files: Files, environment: str) -> Iterator[str]:
             )
         except (ValueError, AttributeError):
             continue
-        for path in listed:
-            match = re.search(r"site-packages/([^/]+)\.(?:dist|egg)-info/", str(path))
-            if match:
-                yield _canonical(match[1].partition("-")[0])
+        yield from map(str, listed)
+
+
+def _of_conda(paths: Sequence[str]) -> Iterator[str]:
+    """Python distributions that conda put there."""
+    for path in paths:
+        match = re.search(r"site-packages/([^/]+)\.(?:dist|egg)-info/", path)
+        if match:
+            yield _canonical(match[1].partition("-")[0])
 
 
 def _shadows(files: Files, elsewhere: Sequence[str]) -> Iterator[tuple[str, str]]:

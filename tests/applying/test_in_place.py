@@ -3,6 +3,7 @@ shall be; in memory at every moment, on the real file system with kills."""
 
 from __future__ import annotations
 
+import json
 import random
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -14,11 +15,13 @@ import pytest
 from provision.applying.engine import Effects, Outcome, apply_in_place
 from provision.applying.recovery import recover
 from provision.knowledge.rows import FamilyRow
+from provision.model.finding import ApplyError
 from provision.model.lock import Lock
 from provision.model.plan import Plan
 from provision.model.receipt import Receipt
 from provision.model.state import Layout
 from provision.ports import Files
+from provision.prefix import read_record
 from provision.repairing import Wish, repair
 from provision.stocktaking import take_stock
 from provision.world.files import HostFiles
@@ -119,7 +122,10 @@ class Home:
         found = {k: v for k, v in tree(self.files, self.root).items() if not k.startswith(".provision")}
         layout = Layout(self.environment)
         litter = [n for n in self.files.listdir(layout.state) if n in ("trash", "discarded", "before.json")]
-        return {**found, "litter": litter}
+        record = read_record(self.files, layout, 0)
+        known = (record.outcome, record.lock) if record else None
+        coming = self.files.read_text(layout.coming_record)
+        return {**found, "litter": litter, "known": known, "coming": coming}
 
 
 def memory_home() -> Home:
@@ -329,6 +335,13 @@ def test_refusals() -> None:
     )
     (finding,) = home.plan().blockers
     assert (finding.code, finding.remedies[1].command) == ("conda-managed", "conda remove beta")
+    home.put("conda-meta/frozen", "{}")
+    assert [b.code for b in home.plan().blockers] == ["conda-base"]
+    home.files.remove(f"{home.environment}/conda-meta/frozen")
+    home.put("condabin/conda", "#!/bin/sh\n")
+    assert [b.code for b in home.plan().blockers] == ["conda-base"]
+    conda = replace(lock_of("1"), manager="conda")
+    assert [b.code for b in memory_home().plan(conda).blockers] == ["not-in-place"]
     other = replace(lock_of("1"), python="3.12")
     assert [b.code for b in memory_home().plan(other).blockers] == ["wrong-python"]
 
@@ -356,3 +369,46 @@ def test_a_record_that_leads_out_moves_nothing_there() -> None:
     linked.distribution("alpha-gpu", "2.0", ["alpha/__init__.py", "!../../../share/doc"])
     linked.apply()
     assert linked.files.read_text("/home/me/elsewhere/doc") == "not yours"
+
+
+def test_what_conda_owns_without_a_wheels_record_stays() -> None:
+    """conda's own packages may have no dist-info: their folder is neither litter nor written over."""
+    home = memory_home()
+    home.files.remove(f"{home.environment}/{PACKAGES}/alpha_gpu-2.0.dist-info")
+    record = json.dumps({"files": [f"{PACKAGES}/alpha/__init__.py"]})
+    home.put("conda-meta/alpha-python-2.0-0.json", record)
+    assert not [s for s in home.plan().steps if s.subject == f"{PACKAGES}/alpha"]
+    before = home.seen()
+    with pytest.raises(ApplyError) as error:
+        home.apply()
+    assert error.value.findings[0].code == "conda-managed"
+    assert home.seen() == before
+
+
+def test_only_the_remains_of_its_own_families_go() -> None:
+    home = memory_home()
+    home.files.remove(f"{home.environment}/{PACKAGES}/alpha_gpu-2.0.dist-info")
+    subjects = [s.subject for s in home.plan().steps if s.action == "remove"]
+    assert f"{PACKAGES}/alpha" in subjects
+    other = replace(lock_of("1"), packages=lock_of("1").packages[1:])
+    assert not [s for s in home.plan(other).steps if s.subject == f"{PACKAGES}/alpha"]
+
+
+def test_all_of_the_lock_is_installed_again_when_asked() -> None:
+    home = memory_home()
+    home.apply()
+    assert home.plan().steps == ()
+    again = [s.subject for s in home.plan(reinstall=True).steps if s.action == "install"]
+    assert again == ["alpha 1", "beta 1"]
+
+
+def test_the_maker_is_told_by_what_it_wrote() -> None:
+    for text, maker in (
+        ("home = /usr\nversion = 3.11.2\n", "venv"),
+        ("home = /usr\nimplementation = CPython\nuv = 0.9.5\nversion_info = 3.11.2\n", "uv"),
+        ("home = /usr\nvirtualenv = 20.26.6\nversion_info = 3.11.2.final.0\n", "virtualenv"),
+    ):
+        home = memory_home()
+        home.put("pyvenv.cfg", text)
+        stock = take_stock(home.files, home.environment)
+        assert (stock.maker, stock.python) == (maker, "3.11")

@@ -23,7 +23,7 @@ import pytest
 from provision.applying.engine import Effects, Outcome, apply
 from provision.applying.recovery import recover
 from provision.applying.returning import collect, rollback
-from provision.cli.funnel import Terminated
+from provision.cli.funnel import Terminated, _terminate
 from provision.inspecting import inspect
 from provision.model.finding import ApplyError, BlockedError, RollbackError
 from provision.model.lock import Digests, Lock
@@ -452,29 +452,55 @@ def kill(name: str) -> None:
     os.kill(os.getpid(), signal.SIGKILL)
 
 
-def killed_run(do: Callable[[Site, Wire], Any], site: Site, at: int) -> bool:
-    """Run in a child that is killed at a moment; False if it ended before."""
+def signals(number: int) -> Callable[[str], None]:
+    return lambda name: os.kill(os.getpid(), number)
+
+
+#: Kind of fault -> (what happens at the moment, what the journal's end looks like afterwards, what time it is then).
+KINDS: dict[str, tuple[Callable[[str], None], str, str]] = {
+    "SIGKILL": (kill, "", NOW),
+    "SIGKILL, a torn line": (kill, '{"number": 9, "phase": "commi', NOW),
+    "SIGKILL, zeros": (kill, "\x00" * 512, NOW),
+    "SIGKILL, the clock jumps back": (kill, "", "1970-01-01T00:00:00Z"),
+    "SIGKILL, the clock jumps on": (kill, "", "2099-12-31T23:59:59Z"),
+    "SIGINT": (signals(signal.SIGINT), "", NOW),
+    "SIGTERM": (signals(signal.SIGTERM), "", NOW),
+    **{name: (raises(fault), "", NOW) for name, fault in FAULTS.items() if isinstance(fault, OSError)},
+}
+
+
+def faulted_run(do: Callable[[Site, Wire], Any], site: Site, at: int, act: Callable[[str], None]) -> int:
+    """Run in a child that meets a fault at a moment; its exit status (0: it ended well, 1: it raised)."""
     child = os.fork()
     if child == 0:
         try:
-            do(site, Wire(at, kill))
+            signal.signal(signal.SIGTERM, _terminate)
+            do(site, Wire(at, act))
+        except (OSError, KeyboardInterrupt, Terminated, ApplyError):
+            os._exit(1)
         except BaseException:
             traceback.print_exc()
-            os._exit(1)
+            os._exit(2)
         os._exit(0)
-    _, status = os.waitpid(child, 0)
-    return os.WIFSIGNALED(status)
+    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
 
 
-def trials(folder: Path, number: int) -> dict[str, int]:
-    """Random runs killed at random moments; each is recovered and must be as before or as the undisturbed run."""
+def killed_run(do: Callable[[Site, Wire], Any], site: Site, at: int) -> bool:
+    """Run in a child that is killed at a moment; False if it ended before."""
+    return faulted_run(do, site, at, kill) == -signal.SIGKILL
+
+
+def trials(folder: Path, number: int) -> dict[str, dict[str, int]]:
+    """Random runs that meet a random fault at a random moment; each is recovered and must be as before or as the
+    undisturbed run. Kind of fault -> how many ended as which."""
     seed = int(os.environ.get("PROVISION_SEED", "0")) or random.SystemRandom().randrange(1 << 32)
     print(f"PROVISION_SEED={seed}")
     chance = random.Random(seed)
     known: dict[str, tuple[dict[str, Any], int, dict[str, Any]]] = {}
-    outcomes: dict[str, int] = {}
+    outcomes: dict[str, dict[str, int]] = {}
     for trial in range(number):
-        run = chance.choice(list(RUNS))
+        run, kind = chance.choice(list(RUNS)), chance.choice(list(KINDS))
+        act, tail, now = KINDS[kind]
         before, do = RUNS[run]
         # One place for all of a kind: scripts hold their own path, and RECORD the scripts' hashes.
         place = folder / run.replace(" ", "-")
@@ -483,13 +509,28 @@ def trials(folder: Path, number: int) -> dict[str, int]:
         old, moments, new = known[run]
         site = real_site(place, before)
         at = chance.randint(1, moments)
-        assert killed_run(do, site, at), (seed, trial, run, at)
-        recover(site.files, site.environment, NOW)
-        where = f"{at} of {run}, trial {trial}, seed {seed}"
+        where = f"{at} of {run}, {kind}, trial {trial}, seed {seed}"
+        status = faulted_run(do, site, at, act)
+        assert status == -signal.SIGKILL if act is kill else status in (0, 1), (status, where)
+        spoil(site, tail)
+        recover(site.files, site.environment, now)
+        assert recover(site.files, site.environment, now) is None, where
         name = must_be_old_or_new(site, old, new, where)
-        outcomes[name] = outcomes.get(name, 0) + 1
+        outcomes.setdefault(kind, {"old": 0, "new": 0})[name] += 1
         site.files.remove(site.root)
     return outcomes
+
+
+def spoil(site: Site, tail: str) -> None:
+    """What a power cut may leave behind the last whole line."""
+    journal = Path(site.layout.journal)
+    if tail and journal.is_file():
+        with journal.open("a", encoding="utf-8") as file:
+            file.write(tail)
+
+
+def counted(outcomes: dict[str, dict[str, int]]) -> dict[str, int]:
+    return {name: sum(of[name] for of in outcomes.values()) for name in ("old", "new")}
 
 
 def undisturbed(
@@ -518,19 +559,21 @@ def quick_folder(tmp_path: Path) -> Iterator[Path]:
 
 
 @needs_fork
-def test_forty_random_kills(quick_folder: Path) -> None:
-    outcomes = trials(quick_folder, 40)
-    assert sum(outcomes.values()) == 40
+def test_forty_random_faults(quick_folder: Path) -> None:
+    assert sum(counted(trials(quick_folder, 40)).values()) == 40
 
 
 @needs_fork
 @pytest.mark.slow
-def test_five_hundred_random_kills(quick_folder: Path) -> None:
+def test_five_hundred_random_faults(quick_folder: Path) -> None:
     outcomes = trials(quick_folder, 500)
-    print(outcomes)
-    assert sum(outcomes.values()) == 500
-    assert outcomes["old"] > 100
-    assert outcomes["new"] > 10
+    for kind, of in sorted(outcomes.items()):
+        print(f"{kind:32} {of['old']:4} as before {of['new']:4} as after")
+    assert set(outcomes) == set(KINDS)
+    found = counted(outcomes)
+    assert sum(found.values()) == 500
+    assert found["old"] > 100
+    assert found["new"] > 10
 
 
 def test_what_cannot_be_taken_back_is_said_and_recovered_later() -> None:

@@ -10,6 +10,7 @@ import pytest
 
 import provision.knowledge
 from provision.cli import funnel
+from provision.cli.language import speak
 from tests.support.command import Ran
 
 Here = Callable[..., Ran]
@@ -29,6 +30,7 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Capture
         monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(stdin.encode()), encoding="utf-8"))
         capsys.readouterr()
         code = funnel.run(words)
+        speak("en")  # The language is the process's: the next test begins in English.
         out, err = capsys.readouterr()
         return Ran(code, out, err)
 

@@ -219,9 +219,10 @@ def test_an_interpreter_and_a_list(here: Here, env: Env, tmp_path: Path) -> None
     ran = here("doctor", str(env.prefix / "bin" / "python"), "--json")
     assert (ran.code, ran.document["environment"]) == (0, str(env.prefix))
     (tmp_path / "freeze.txt").write_text("tensorflow==2.10.1\nnumpy==2.0.0\n")
-    ran = here("doctor", "--installed", "freeze.txt", "--json", "--lang", "zh")
+    ran = here("doctor", "--installed", "freeze.txt", "--json")
     assert (ran.code, ran.document["cause"]) == (1, "version-conflict")
-    assert "不能一起用" in ran.document["findings"][0]["summary"]
+    assert "不能一起用" in here("doctor", "--installed", "freeze.txt", "--lang", "zh").out
+    assert here("doctor", "--installed", "freeze.txt", "--json", "--lang", "zh").out == ran.out
 
 
 def test_a_profile_that_was_not_applied(here: Here, tmp_path: Path, isolated_home: Path) -> None:
@@ -235,3 +236,51 @@ def test_what_is_no_environment(here: Here, tmp_path: Path) -> None:
     (tmp_path / "src").mkdir()
     ran = here("doctor", "src", "--json")
     assert (ran.code, ran.codes) == (2, ["no-environment"])
+
+
+def test_files_of_another_size_or_content(here: Here, env: Env) -> None:
+    files = {"torch/__init__.py": TORCH, "torch/lib/libc10.so": "library", "torch/LICENSE": "text"}
+    env.add("torch", "2.5.1+cpu", files, requires=("filelock",))
+    env.add("filelock", "3.1", {"filelock/__init__.py": "x = 1\n"})
+    env.add("other", "1", {"other/__init__.py": "x = 1\n"})
+    (env.site / "torch" / "LICENSE").write_text("another text")
+    said = " ".join(e["text"] for layer in here("doctor", "--json").document["layers"] for e in layer["read"])
+    assert "3 of them compared by content too" in said, (
+        "the framework's own files and those of what it requires"
+    )
+
+    (env.site / "filelock" / "__init__.py").write_text("x = 2\n")
+    (env.site / "other" / "__init__.py").write_text("x = 2\n")
+    ran = here("doctor", "--json")
+    assert (ran.document["cause"], ran.codes) == (None, ["files-changed"])
+    assert finding(ran, "files-changed")["summary"].startswith("files of filelock")
+    ran = here("doctor", "--files", "--json")
+    assert [f["summary"].split()[2] for f in ran.document["findings"]] == ["filelock", "other"]
+
+    (env.site / "torch" / "lib" / "libc10.so").write_text("lib")
+    ran = here("doctor", "--json")
+    assert ran.document["cause"] == "files-changed", "a library of another size cannot be loaded"
+    assert "torch/lib/libc10.so" in str(finding(ran, "files-changed")["evidence"])
+    command = finding(ran, "files-changed")["remedies"][0]["command"]
+    assert "torch==2.5.1+cpu --index-url https://download.pytorch.org/whl/cpu" in command
+
+
+def test_files_that_two_wrote_are_no_damage(here: Here, env: Env) -> None:
+    env.add("one", "1", {"same/__init__.py": "a = 1\n"})
+    env.add("two", "1", {"same/__init__.py": "a = 222\n"})
+    assert here("doctor", "--files", "--json").codes == ["files-shared"]
+
+
+def test_the_commands_are_those_of_the_environment(here: Here, env: Env) -> None:
+    env.add("tensorflow", "2.10.1", {"tensorflow/__init__.py": "a = 1\n"})
+    env.add("tensorflow-cpu", "2.10.1", {"tensorflow/__init__.py": "a = 2\n"})
+    python = env.prefix / "bin" / "python"
+    command = finding(here("doctor", "--json"), "family-conflict")["remedies"][0]["command"]
+    uv = f"uv pip {{}} --python {python}"
+    assert command == (
+        f"{uv.format('uninstall')} tensorflow tensorflow-cpu && {uv.format('install')} tensorflow-cpu==2.10.1"
+    )
+    env.add("pip", "24.0", {"pip/__init__.py": ""})
+    command = finding(here("doctor", "--json"), "family-conflict")["remedies"][0]["command"]
+    pip = f"{python} -m pip"
+    assert command == f"{pip} uninstall -y tensorflow tensorflow-cpu && {pip} install tensorflow-cpu==2.10.1"

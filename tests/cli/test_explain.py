@@ -92,7 +92,5 @@ def test_what_is_neither_a_file_nor_a_code(here: Here) -> None:
 def test_the_language_of_the_answer(here: Here, monkeypatch: object) -> None:
     ran = here("explain", "-", "--lang", "zh", stdin=NUMPY2)
     assert ran.out.startswith("日志中有已知故障。")
-    codes = [f["code"] for f in here("explain", "-", "--json", stdin=NUMPY2).document["findings"]]
-    assert [
-        f["code"] for f in here("explain", "-", "--lang", "zh", "--json", stdin=NUMPY2).document["findings"]
-    ] == codes
+    english = here("explain", "-", "--json", stdin=NUMPY2)
+    assert here("explain", "-", "--lang", "zh", "--json", stdin=NUMPY2).out == english.out

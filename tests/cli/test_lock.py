@@ -54,7 +54,7 @@ def test_pins_stay_and_single_ones_are_let_go(old_index: LoopbackIndex, tmp_path
 
     old_index.wheel("tensorflow-cpu", "2.21.0", requires=TF221)
     old_index.wheel("numpy", "1.26.4")
-    ran = tiny("lock", "--all")
+    ran = tiny("lock", "profiles/a.yaml")
     assert (ran.code, versions(tmp_path)) == (0, first), "a pin of a framework stays, too"
     assert ran.out == "1 lock unchanged: profiles/locks/a/linux-x86_64-py310.lock.yaml\n"
 
@@ -70,6 +70,29 @@ def test_pins_stay_and_single_ones_are_let_go(old_index: LoopbackIndex, tmp_path
     old_index.wheel("protobuf", "6.33.0")
     assert tiny("lock", "--upgrade", "profiles/a.yaml").code == 0, "a profile is no name of a package"
     assert versions(tmp_path)["protobuf"] == "6.33.0"
+
+
+def test_all_asks_only_for_what_would_be_another_lock(
+    old_index: LoopbackIndex, tmp_path: Path, tiny: Here
+) -> None:
+    for name in ("a", "b"):
+        profile(tmp_path, name)
+    assert tiny("lock", "--all").code == 0
+    asked = len(old_index.requests)
+    ran = tiny("lock", "--all")
+    assert (ran.code, ran.out) == (0, "2 locks: 2 unchanged\n")
+    assert len(old_index.requests) == asked, "locks that stand are not asked about"
+
+    profile(tmp_path, "b", CPU + "packages: [six]\n")
+    old_index.wheel("six", "1.17.0")
+    assert tiny("lock", "--all").out.endswith("2 locks: 1 written, 1 unchanged\n")
+    assert len(old_index.requests) > asked
+
+    (path,) = (tmp_path / "profiles" / "locks" / "a").glob("*.lock.yaml")
+    whole = path.read_text()
+    path.write_text(whole.replace("because: ", "because: by hand, ", 1))
+    assert tiny("lock", "--all").out.endswith("2 locks: 1 written, 1 unchanged\n")
+    assert path.read_text() == whole, "a lock that says something else is made again"
 
 
 def test_many_at_once(tiny_tensorflow: LoopbackIndex, tmp_path: Path, tiny: Here) -> None:
@@ -115,6 +138,25 @@ def test_one_that_cannot_be_locked_does_not_keep_the_others(
     assert versions(tmp_path)["tensorflow-cpu"] == "2.21.0"
     ran = tiny("lock", "--all", "--check", "--json")
     assert (ran.code, ran.codes) == (4, ["lock-missing", "no-build"])
+
+
+def test_a_lock_that_is_missing_for_a_reason(
+    tiny_tensorflow: LoopbackIndex, tmp_path: Path, tiny: Here
+) -> None:
+    """The profile says why there is none: the check repeats it, and is content. Otherwise it says how to say so."""
+    profile(tmp_path, "a", CPU + "unlocked: {{linux-x86_64: no public hash of the build is known}}\n")
+    profile(tmp_path, "b")
+    ran = tiny("lock", "profiles/a.yaml", "--check", "--json")
+    assert (ran.code, ran.codes) == (0, ["lock-not-committed"])
+    assert "says why: no public hash of the build is known." in ran.document["findings"][0]["summary"]
+    ran = tiny("lock", "--all", "--check", "--json")
+    assert (ran.code, sorted(ran.codes)) == (4, ["lock-missing", "lock-not-committed"])
+    assert "unlocked: {linux-x86_64" in ran.out
+    assert tiny("lock", "--all").code == 0, "it can be made all the same"
+    assert tiny("lock", "--all", "--check", "--json").codes == []
+    profile(tmp_path, "a", CPU + "unlocked: {{macos-arm64: nobody asked}}\n")
+    ran = tiny("lock", "profiles/a.yaml", "--check", "--json")
+    assert (ran.code, ran.codes) == (2, ["contradiction"])
 
 
 def test_nothing_to_lock(tiny_tensorflow: LoopbackIndex, tmp_path: Path, tiny: Here) -> None:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
@@ -17,6 +19,7 @@ from provision.loading.conda_files import import_environment
 from provision.locking.conda_lock_files import read_conda_lock
 from provision.model.finding import ProfileError, UnsatisfiableError, UsageError
 from provision.model.lock import Artifact, Lock
+from provision.model.profile import Environment, Framework
 from provision.pipeline.conda import adopt_conda_lock
 from provision.pipeline.exchange import run_import
 from provision.pipeline.locks import read_lock_file
@@ -74,6 +77,38 @@ def test_a_lock_is_taken_over(locks: list[Lock], tmp_path: Path) -> None:
         adopt_conda_lock(profile, "linux-x86_64", "3.11", file, Session(folder=tmp_path))
     with pytest.raises(UsageError, match="pins nothing for osx-arm64"):
         read_conda_lock(file.read_text(), "x", "osx-arm64")
+
+
+@pytest.mark.parametrize(
+    ("more", "said"),
+    [
+        ({"python": "3.12"}, "The profile asks for python 3.12.*; the file pins python 3.11."),
+        (
+            {"frameworks": {"torch": Framework(version="==2.1.0")}},
+            "pytorch ==2.1.0 *cuda*; the file pins pytorch 2.2.0",
+        ),
+        ({"packages": ("openssl >=9", "h5py")}, "openssl >=9; the file pins openssl 3."),
+        ({"packages": ("nvidia::openssl",)}, "of conda-forge"),
+        ({"packages": ("h5py",)}, "asks for h5py; the file pins no h5py"),
+        (
+            {"environment": Environment(manager="conda", wheels=("smplx>=2",))},
+            "smplx>=2; the file pins smplx 0.1.28",
+        ),
+        ({"absent": ("smplx",)}, "pins smplx, and the profile says that it must be absent"),
+    ],
+)
+def test_a_file_that_pins_another_environment(
+    more: dict[str, Any], said: str, locks: list[Lock], tmp_path: Path
+) -> None:
+    file = tmp_path / "conda-lock.yml"
+    file.write_text(conda_lock(locks, "team.yaml", ADDRESS), encoding="utf-8")
+    profile = read("profiles/conda-torch-cuda121.yaml", ROOT).profile
+    python = more.pop("python", "3.11")
+    if "environment" in more:
+        more["environment"] = replace(more["environment"], channels=profile.environment.channels)
+    with pytest.raises(UnsatisfiableError, match=re.escape(said)) as refused:
+        adopt_conda_lock(replace(profile, **more), "linux-x86_64", python, file, Session(folder=tmp_path))
+    assert all(f.remedies for f in refused.value.findings)
 
 
 def test_two_torches_are_refused(locks: list[Lock], tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ import pytest
 
 from provision.condaprefix import double_findings, survey
 from provision.model.finding import UsageError
-from provision.pipeline.environments import conda_variables
+from provision.pipeline.running import conda_variables
 from provision.world.channels import ChannelConfig, read_channels
 from provision.world.conda import RattlerEngine
 from provision.world.files import HostFiles

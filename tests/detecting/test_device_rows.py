@@ -12,8 +12,8 @@ import pytest
 from provision.detecting import pci, rows
 from provision.model.finding import Severity
 
-_TABLES = ("pci_vendors", "pci_devices", "pci_ranges", "boards", "tools", "drivers", "sdks", "visible", "libraries",
-           "dll_lines", "library_sets", "troubles")  # fmt: skip
+_TABLES = ("pci_vendors", "pci_devices", "pci_ranges", "boards", "tools", "drivers", "sdks", "visible", "held_nodes",
+           "libraries", "dll_lines", "library_sets", "troubles")  # fmt: skip
 _EVIDENCE = {"official-table", "artifact", "metadata", "community", "observed"}
 _VENDORS = {row["vendor"] for row in rows.table("pci_vendors")} | {"biren"}
 

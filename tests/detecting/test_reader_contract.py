@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import stat
 import sys
@@ -225,3 +226,15 @@ def test_space(tmp_path: Path) -> None:
     assert space is not None
     assert 0 <= space.free <= space.total
     assert HostReader().space(str(tmp_path / "none")) is None
+
+
+def test_sizes_and_digests(reader: Reader) -> None:
+    assert reader.sizes("/etc") == {"os-release": 10, "empty": 0}
+    assert reader.sizes("/opt")["lost"] == -1
+    assert reader.sizes("/opt/cuda") == {"version.json": 2}
+    assert reader.sizes("/nowhere") == {}
+    empty = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
+    assert reader.sha256("/etc/empty") == empty
+    assert reader.sha256("/opt/cuda/version.json") == hashlib.sha256(b"{}").hexdigest()
+    assert reader.sha256("/etc") is None
+    assert reader.sha256("/nowhere") is None

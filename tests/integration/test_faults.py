@@ -8,7 +8,8 @@ import signal
 import subprocess
 import time
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -116,44 +117,98 @@ def unpacked(home: Path) -> list[Path]:
     return [p for p in (home / ".cache").rglob("alpha/__init__.py") if "generations" not in p.parts]
 
 
-@pytest.fixture
-def small_disk(folder: Path) -> Iterator[Path]:
-    """A file system of its own with 6 MB, where this user may mount one."""
-    place = folder / "disk"
+@contextmanager
+def mounted(place: Path, size: str) -> Iterator[Path]:
+    """A file system of its own in memory, where this user may mount one; else the test is skipped."""
     place.mkdir()
-    words = ["mount", "-t", "tmpfs", "-o", "size=6m", "tmpfs", str(place)]
-    if (
-        shutil.which("mount") is None
-        or subprocess.run(words, capture_output=True, check=False).returncode != 0
-    ):
-        pytest.skip("this user may not mount a small file system")
-    yield place
-    subprocess.run(["umount", "-l", str(place)], check=False)
+    mount("-t", "tmpfs", "-o", f"size={size}", "tmpfs", str(place))
+    try:
+        yield place
+    finally:
+        subprocess.run(["umount", "-l", str(place)], check=False)
 
 
-def test_a_disk_that_fills_up_or_turns_read_only(shop: LoopbackIndex, small_disk: Path) -> None:
-    path = profile(small_disk, "packages: [alpha==2.0]\n")
-    assert provision(small_disk, "apply", path.name).code == 0
-    (small_disk / "ballast").write_bytes(b"x" * (free(small_disk) - 40_000))
-    full = provision(small_disk, "apply", path.name, "--reinstall", "--yes", "--json")
-    assert full.code in (5, 6), full
-    assert full.codes[0] in ("disk-full", "install-failed", "environment-failed")
-    assert os.readlink(small_disk / ".venv").endswith("/1")
-    assert generations(small_disk) == ["1"]
-    (small_disk / "ballast").unlink()
-    assert provision(small_disk, "recover", "--json").document["outcome"] == "unchanged"
-
-    subprocess.run(["mount", "-o", "remount,ro", str(small_disk)], check=True)
-    refused = provision(small_disk, "rollback", "--to", "1", "--json")
-    assert refused.code in (5, 6, 7)
-    assert refused.document["findings"][0]["remedies"]
-    subprocess.run(["mount", "-o", "remount,rw", str(small_disk)], check=True)
-    assert provision(small_disk, "apply", path.name, "--reinstall", "--yes").code == 0
-    assert generations(small_disk) == ["1", "2"]
+def mount(*words: str) -> None:
+    if shutil.which("mount") is None:
+        pytest.skip("there is no mount here")
+    done = subprocess.run(["mount", *words], capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        pytest.skip(f"this user may not mount a small file system: {done.stderr.strip()}")
 
 
 def free(folder: Path) -> int:
     return shutil.disk_usage(folder).free
+
+
+def changed_while_it_runs(shop: LoopbackIndex, place: Path, change: Callable[[], object]) -> tuple[int, str]:
+    """A second apply whose file comes slowly; meanwhile the disk changes. Afterwards the code, and what was said."""
+    path = profile(place, "packages: [alpha==2.0]\n")
+    assert provision(place, "apply", path.name).code == 0
+    profile(place, "packages: [alpha==1.0]\n")
+    assert provision(place, "lock", path.name).code == 0
+    shop.fail("*/alpha-1.0-*", faults.drip(4096, 0.03))
+    running = start(place, shop, "*/alpha-1.0-*", path.name, "--yes")
+    assert '"begun"' in (place / ".provision/.venv/journal.jsonl").read_text()
+    change()
+    _, err = running.communicate(timeout=120)
+    assert "Traceback" not in err
+    return running.returncode, err
+
+
+def test_a_disk_that_fills_up_in_the_middle(shop: LoopbackIndex, folder: Path) -> None:
+    with mounted(folder / "disk", "6m") as disk:
+        ballast = disk / "ballast"
+        code, err = changed_while_it_runs(shop, disk, lambda: ballast.write_bytes(b"x" * (free(disk) - 9000)))
+        assert code == 6, err
+        assert "No space left" in err or "disk" in err
+        assert generations(disk) == ["1"]
+        assert os.readlink(disk / ".venv").endswith("/1")
+        ballast.unlink()
+        assert provision(disk, "recover", "--json").document["outcome"] == "unchanged"
+        assert provision(disk, "apply", "team.yaml", "--yes").code == 0
+        assert generations(disk) == ["1", "2"]
+
+
+@contextmanager
+def failing_disk(image: Path, place: Path) -> Iterator[Callable[[], None]]:
+    """An ext4 file system that can be told of an error, upon which the kernel makes it read-only, as with a bad disk."""
+    place.mkdir(exist_ok=True)
+    mount("-o", "loop,errors=remount-ro", str(image), str(place))
+    try:
+        device = os.path.realpath(
+            f"/sys/dev/block/{os.major(place.stat().st_dev)}:{os.minor(place.stat().st_dev)}"
+        )
+        trigger = Path("/sys/fs/ext4", os.path.basename(device), "trigger_fs_error")
+        if not trigger.exists():
+            pytest.skip("this kernel cannot be told of an error of a file system")
+        yield lambda: print(trigger.write_text("a bad disk"))
+    finally:
+        subprocess.run(["umount", "-l", str(place)], check=False)
+
+
+def test_a_disk_that_turns_read_only_in_the_middle(shop: LoopbackIndex, folder: Path) -> None:
+    """Nothing can be undone any more: exit code 7; once the disk can be written, recovery does."""
+    if shutil.which("mkfs.ext4") is None:
+        pytest.skip("there is no mkfs.ext4 here")
+    image, disk = folder / "image", folder / "disk"
+    with image.open("wb") as file:
+        file.truncate(24 << 20)
+    subprocess.run(["mkfs.ext4", "-q", "-F", str(image)], check=True)
+    with failing_disk(image, disk) as fail:
+        code, err = changed_while_it_runs(shop, disk, fail)
+        assert code == 7, err
+        assert "provision recover" in err
+        refused = provision(disk, "rollback", "--json")
+        assert refused.code in (5, 6, 7)
+        assert refused.document["findings"][0]["remedies"]
+    with failing_disk(image, disk):
+        assert os.readlink(disk / ".venv").endswith("/1")
+        done = provision(disk, "recover", "--json").document["recovered"]
+        assert (done["what"], done["verb"]) == ("undone", "apply")
+        assert generations(disk) == ["1"]
+        assert provision(disk, "status").code == 0
+        assert provision(disk, "apply", "team.yaml", "--yes").code == 0
+        assert generations(disk) == ["1", "2"]
 
 
 def test_hostile_wheels_are_not_unpacked(shop: LoopbackIndex, folder: Path) -> None:

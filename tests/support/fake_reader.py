@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fnmatch
+import hashlib
 import ntpath
 import posixpath
 from collections.abc import Iterator, Mapping, Sequence
@@ -48,6 +49,19 @@ class FakeReader:
         parent = self._key(self.realpath(path))
         names = {self._paths().split(known) for known in self._known()}
         return tuple(sorted({name for folder, name in names if self._key(folder) == parent and name}))
+
+    def sizes(self, path: str) -> Mapping[str, int]:
+        return {name: self._size(self._paths().join(path, name)) for name in self.listdir(path)}
+
+    def _size(self, path: str) -> int:
+        key = self._key(self.realpath(path))
+        if key in self._files():
+            return len((self._files()[key] or "").encode("utf-8", "surrogateescape"))
+        return 0 if key in self._folders() else -1
+
+    def sha256(self, path: str) -> str | None:
+        text = self._files().get(self._key(self.realpath(path)))
+        return None if text is None else hashlib.sha256(text.encode("utf-8", "surrogateescape")).hexdigest()
 
     def glob(self, pattern: str) -> tuple[str, ...]:
         return tuple(sorted(set(self._matching(pattern))))

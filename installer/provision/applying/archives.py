@@ -46,47 +46,47 @@ def _faults(contents: Contents, target: str) -> Iterator[tuple[str, str]]:
             or _bad_kind(member)
             or (windows and _bad_on_windows(member.name))
         ):
-            yield member.name, str(because)
+            yield member.name, because
         if _replaces_own(member.name):
-            yield member.name, "which would take the place of a part of the environment itself"
+            yield member.name, message("applying.hostile.own-place")
     for script in contents.scripts:
         if "/" in script or "\\" in script or _bad_name(script) or (windows and _bad_on_windows(script)):
-            yield script, "a script whose name is a path"
+            yield script, message("applying.hostile.script-path")
         elif _OWN.match(script):
-            yield script, "a script that would take the place of a part of the environment itself"
+            yield script, message("applying.hostile.script-own")
     yield from _collisions(contents.members, folded=not target.startswith("linux"))
 
 
 def _bad_name(name: str) -> str:
     parts = name.removesuffix("/").split("/")
     if name.startswith(("/", "\\")) or _DRIVE.match(name):
-        return "an absolute path"
+        return message("applying.hostile.absolute")
     if ".." in parts or ".." in name.split("\\"):
-        return "a path that leads out of its folder"
+        return message("applying.hostile.outside")
     if "\\" in name or _CONTROL.search(name):
-        return "a name that systems read differently"
+        return message("applying.hostile.ambiguous")
     if "" in parts or "." in parts:
-        return "a name with an empty part"
+        return message("applying.hostile.empty-part")
     return ""
 
 
 def _bad_kind(member: Member) -> str:
     kind = stat.S_IFMT(member.mode)
     if kind == stat.S_IFLNK:
-        return "a symbolic link"
+        return message("applying.hostile.link")
     if kind not in (0, stat.S_IFREG, stat.S_IFDIR):
-        return "neither a file nor a folder"
+        return message("applying.hostile.special")
     if member.mode & (stat.S_ISUID | stat.S_ISGID):
-        return "a file that would run with another user's rights"
+        return message("applying.hostile.suid")
     return ""
 
 
 def _bad_on_windows(name: str) -> str:
     for part in name.removesuffix("/").split("/"):
         if _RESERVED.match(part):
-            return "a name that Windows keeps for a device"
+            return message("applying.hostile.device")
         if _WINDOWS_ONLY.search(part):
-            return "a name that Windows cannot hold"
+            return message("applying.hostile.not-windows")
     return ""
 
 
@@ -113,8 +113,8 @@ def _collisions(members: Sequence[Member], folded: bool) -> Iterator[tuple[str, 
         key = member.name.casefold() if folded else member.name
         other = seen.setdefault(key, member)
         if (other.size, other.crc) != (member.size, member.crc):
-            yield member.name, f"at the same place as {other.name!r} and not the same"
+            yield member.name, message("applying.hostile.twice", other=repr(other.name))
         while "/" in key and (key := key.rpartition("/")[0]) not in folders:
             folders.add(key)
     for name in sorted(seen.keys() & folders):
-        yield name, "as a file and as a folder"
+        yield name, message("applying.hostile.file-and-folder")

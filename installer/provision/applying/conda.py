@@ -7,7 +7,7 @@ from pathlib import PurePath
 from typing import TYPE_CHECKING
 
 from provision.condaprefix import conda_labels, conda_owners
-from provision.messages import message
+from provision.messages import joined, message
 from provision.model.finding import ApplyError, Evidence, Finding, Remedy
 from provision.model.plan import Step
 from provision.ports import CondaInstaller
@@ -34,9 +34,12 @@ class CreatePrefix:
 class FetchConda:
     def do(self, context: Context, steps: Sequence[Step]) -> None:
         total = sum(step.args["size"] or 0 for step in steps)
-        context.effects.reporter.start("Fetching", total or None)
+        context.effects.reporter.start(message("applying.stage.fetching"), total or None)
         gather(context)
-        context.effects.reporter.stage("Fetched", f"{len(steps)} conda packages, {total / 1e6:,.1f} MB")
+        context.effects.reporter.stage(
+            message("applying.stage.fetched"),
+            message("applying.fetched.conda", count=len(steps), size=f"{total / 1e6:,.1f}"),
+        )
 
     def holds(self, context: Context, steps: Sequence[Step]) -> bool:
         return all(context.effects.files.stat(path) for path in context.conda_files.values())
@@ -61,7 +64,9 @@ class InstallConda:
         engine(context).install(
             context.folder, context.layout.environment, context.lock.conda, context.conda_files, asked
         )
-        context.effects.reporter.stage("Installed", f"{len(steps)} conda packages")
+        context.effects.reporter.stage(
+            message("applying.stage.installed"), message("applying.installed.conda", count=len(steps))
+        )
         self._scripts(context)
 
     def _scripts(self, context: Context) -> None:
@@ -73,7 +78,9 @@ class InstallConda:
                 continue
             if artifact.name in context.lock.link_scripts:
                 engine(context).run_script(context.folder, script, artifact)
-                context.effects.reporter.stage("Ran", f"the post-link script of {artifact.name}")
+                context.effects.reporter.stage(
+                    message("applying.stage.ran"), message("applying.ran.script", name=artifact.name)
+                )
             else:
                 left.append((artifact.name, script))
         if left:
@@ -121,8 +128,10 @@ def _not_run(left: Sequence[tuple[str, str]]) -> Finding:
 
 
 def _other_packages(missing: Sequence[str], unwanted: Sequence[str]) -> Finding:
-    parts = [f"missing: {', '.join(missing)}"] if missing else []
-    parts += [f"there without being in the lock: {', '.join(unwanted)}"] if unwanted else []
+    parts = [message("applying.install-incomplete.missing-conda", names=missing)] if missing else []
+    parts += [message("applying.install-incomplete.unwanted-conda", names=unwanted)] if unwanted else []
     return Finding(
-        "install-incomplete", "error", message("applying.install-incomplete.summary", parts="; ".join(parts))
+        "install-incomplete",
+        "error",
+        message("applying.install-incomplete.summary", parts=joined(parts, "; ")),
     )

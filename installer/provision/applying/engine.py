@@ -171,9 +171,12 @@ class _Transaction:
             self.journal.write("committed")
 
     def _record(self, outcome: str) -> None:
+        write_record(self.effects.files, self.layout, self._noted(outcome))
+
+    def _noted(self, outcome: str) -> Record:
         shot = snapshot(self.effects.files, self.folder)
         receipt = self.context.receipt
-        record = Record(
+        return Record(
             generation=self.plan.generation,
             profile=self.plan.profile,
             lock=self.plan.lock,
@@ -186,7 +189,6 @@ class _Transaction:
             snapshot=shot,
             proven=_proven(receipt) if receipt else {},
         )
-        write_record(self.effects.files, self.layout, record)
 
     def _keep_failed(self, receipt: Receipt) -> Outcome:
         """The pointer never moved; the generation that failed is kept for a look."""
@@ -232,7 +234,8 @@ class _InPlace(_Transaction):
 
     def _commit(self) -> None:
         check_contents(self.context)
-        self._record("proven" if self.context.receipt else "unproven")
+        noted = self._noted("proven" if self.context.receipt else "unproven")
+        in_place.note_coming(self.effects.files, self.layout, noted)
         self.journal.write("committing")
         with suppress(OSError):
             in_place.finish(self.effects.files, self.layout)

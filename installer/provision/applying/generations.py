@@ -89,7 +89,11 @@ def number_of(layout: Layout, pointer: str | None) -> int | None:
 
 
 def write_record(files: Files, layout: Layout, record: Record) -> None:
-    files.write(layout.record(record.generation), json.dumps(asdict(record), indent=1) + "\n")
+    files.write(layout.record(record.generation), record_text(record))
+
+
+def record_text(record: Record) -> str:
+    return json.dumps(asdict(record), indent=1) + "\n"
 
 
 def mark(files: Files, layout: Layout, record: Record, outcome: Outcome) -> None:

@@ -11,7 +11,8 @@ import posixpath
 from collections.abc import Collection, Iterator
 from typing import TYPE_CHECKING
 
-from provision.model.state import Layout
+from provision.applying.generations import record_text
+from provision.model.state import ADOPTED, Layout, Record
 
 if TYPE_CHECKING:
     from provision.ports import Files
@@ -33,6 +34,11 @@ def note_before(files: Files, layout: Layout) -> None:
     paths = list(walk(files, layout.environment, ""))
     files.write(before_place(layout), json.dumps({"paths": paths, "coming": []}))
     files.make_folder(f"{layout.trash}/files")
+
+
+def note_coming(files: Files, layout: Layout, record: Record) -> None:
+    """What will be known of the environment once this change is committed; what is known of it now stays until then."""
+    files.write(layout.coming_record, record_text(record))
 
 
 def walk(files: Files, root: str, relative: str) -> Iterator[str]:
@@ -131,6 +137,7 @@ def undo(files: Files, layout: Layout) -> None:
     _prune(files, root, {posixpath.dirname(p) for p in coming}, before)
     _give_back(files, f"{layout.trash}/files", root)
     files.remove(layout.trash)
+    files.remove(layout.coming_record)
     files.remove(before_place(layout))
 
 
@@ -176,6 +183,8 @@ def finish(files: Files, layout: Layout) -> None:
     if files.stat(layout.trash) is not None:
         files.remove(layout.discarded)
         files.rename(layout.trash, layout.discarded)
+    if files.stat(layout.coming_record) is not None:
+        files.rename(layout.coming_record, layout.record(ADOPTED))
     emptied = [posixpath.dirname(p) for p in walk(files, f"{layout.discarded}/files", "")]
     _prune(files, layout.environment, [p for p in emptied if p], keep=())
     files.remove(layout.discarded)

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 
 from provision.applying.in_place import before_place, is_plain, put_away, read_before, walk
 from provision.applying.steps import Context, Handler, gather, mend_sizes, refuse_hostile
+from provision.condaprefix import owned_files
 from provision.messages import message
-from provision.model.finding import ApplyError, Finding, Remedy
+from provision.model.finding import ApplyError, Evidence, Finding, Remedy
 from provision.model.inventory import Inventory
 from provision.model.plan import Step
 
@@ -32,7 +33,9 @@ class RemovePackages:
                 *(f"{info}/{p}" for p in walk(context.effects.files, f"{context.folder}/{info}", "")),
             }
         put_away(context.effects.files, context.layout, paths, inventory.packages)
-        context.effects.reporter.stage("Removed", ", ".join(step.subject for step in steps))
+        context.effects.reporter.stage(
+            message("applying.stage.removed"), ", ".join(step.subject for step in steps)
+        )
 
     def holds(self, context: Context, steps: Sequence[Step]) -> bool:
         return not any(context.effects.files.stat(f"{context.folder}/{step.args['info']}") for step in steps)
@@ -45,7 +48,9 @@ class RemoveLitter:
         for path in (step.args["path"] for step in steps if step.args["path"] in known):
             inner = {path, *(f"{path}/{p}" for p in walk(files, f"{context.folder}/{path}", ""))}
             put_away(files, context.layout, inner, inventory.packages)
-        context.effects.reporter.stage("Removed", f"{len(steps)} remains of former installs")
+        context.effects.reporter.stage(
+            message("applying.stage.removed"), message("applying.removed.remains", count=len(steps))
+        )
 
     def holds(self, context: Context, steps: Sequence[Step]) -> bool:
         return not any(
@@ -65,12 +70,16 @@ class InstallInPlace:
         known: dict[str, bool] = {}
         if linked := [path for path in coming if not is_plain(files, context.folder, path, known)]:
             raise ApplyError(_linked(context.folder, linked))
+        if theirs := sorted(owned_files(files, context.folder).intersection(coming)):
+            raise ApplyError(_of_conda(context.folder, theirs))
         self._note(context, coming)
         put_away(files, context.layout, coming, _inventory(context).packages)
         installer.install(context.folder, wheels)
         mend_sizes(context, wheels)
         context.begun_check = installer.begin_contents_check(context.folder, wheels)
-        context.effects.reporter.stage("Installed", f"{len(steps)} packages")
+        context.effects.reporter.stage(
+            message("applying.stage.installed"), message("applying.installed.packages", count=len(steps))
+        )
 
     def _note(self, context: Context, coming: list[str]) -> None:
         before, _ = read_before(context.effects.files, context.layout)
@@ -89,6 +98,15 @@ def _linked(environment: str, paths: Sequence[str]) -> Finding:
         message("applying.planted-link.summary-2", environment=environment, paths=paths[0]),
         remedies=(Remedy(message("applying.planted-link.way-2")),),
     )
+
+
+def _of_conda(environment: str, paths: Sequence[str]) -> Finding:
+    return Finding(
+        "conda-managed", "error",
+        message("applying.conda-managed.summary", path=paths[0]),
+        detail=message("applying.conda-managed.detail", count=len(paths)), evidence=(Evidence(f"{environment}/conda-meta"),),
+        remedies=(Remedy(message("applying.conda-managed.way"), "provision apply PROFILE --environment .venv-gpu"),),
+    )  # fmt: skip
 
 
 def _inventory(context: Context) -> Inventory:

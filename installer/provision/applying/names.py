@@ -36,23 +36,23 @@ def check(lock: Lock) -> None:
 
 def _faults(lock: Lock) -> Iterator[tuple[str, str]]:
     if not _PYTHON.fullmatch(lock.python):
-        yield "Python version", lock.python
+        yield message("applying.name.python"), lock.python
     for artifact in (*lock.packages, *lock.build):
         yield from _of_artifact(artifact)
     for index in lock.indexes:
         if not _INDEX.fullmatch(index.name):
-            yield "index name", index.name
+            yield message("applying.name.index"), index.name
     for name in lock.variables:
         if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name):
-            yield "variable name", name
+            yield message("applying.name.variable"), name
 
 
 def _of_artifact(artifact: Artifact) -> Iterator[tuple[str, str]]:
     checks = (
-        ("package name", _NAME, artifact.name),
-        ("version", _VERSION, artifact.version),
-        ("file name", _FILE, artifact.file),
-        ("index name", _INDEX, artifact.index),
+        (message("applying.name.package"), _NAME, artifact.name),
+        (message("applying.name.version"), _VERSION, artifact.version),
+        (message("applying.name.file"), _FILE, artifact.file),
+        (message("applying.name.index"), _INDEX, artifact.index),
         ("SHA-256", _SHA256, artifact.sha256),
     )
     for what, pattern, value in checks:

@@ -48,7 +48,7 @@ class PlaceLibraries:
             )
         _Placing(context, packages).run()
         names = ", ".join(f"{one.library} {one.version}" for one in context.lock.libraries)
-        context.effects.reporter.stage("Placed", names)
+        context.effects.reporter.stage(message("applying.stage.placed"), names)
 
     def holds(self, context: Context, steps: Sequence[Step]) -> bool:
         """Every file of the manifest is there at its size, every link shows to a file."""
@@ -230,10 +230,10 @@ def _owners(files: Files, packages: str) -> Iterator[tuple[str, str]]:
 
 
 def _taken(place: str, owner: str) -> Finding:
-    whose = f"it belongs to {owner}" if owner else "no package owns it"
+    whose = message("applying.owned", owner=owner) if owner else message("applying.not-owned")
     return Finding(
         "place-taken", "error", message("applying.place-taken.summary", place=place, whose=whose),
-        evidence=(Evidence("RECORD", owner or "none"),),
+        evidence=(Evidence("RECORD", owner or message("applying.none")),),
         remedies=(
             Remedy(message("applying.place-taken.way")),
             Remedy(message("applying.place-taken.way-2")),

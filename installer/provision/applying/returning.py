@@ -136,14 +136,12 @@ def _take_back(files: Files, layout: Layout, writer: Writer, error: BaseExceptio
 
 
 def _no_generation(state: EnvState, number: int | None, usable: Collection[int]) -> Finding:
-    have = ", ".join(str(n) for n in sorted(usable)) or "none"
-    what = (
-        f"There is no generation {number}" if number is not None else "There is no earlier proven generation"
-    )
+    have = ", ".join(str(n) for n in sorted(usable)) or message("applying.none")
+    key = "earlier" if number is None else "named"
     return Finding(
         "no-generation",
         "error",
-        message("applying.no-generation.summary", what=what, environment=state.environment),
+        message(f"applying.no-generation.{key}", number=number, environment=state.environment),
         detail=message("applying.no-generation.detail", have=have),
         remedies=(Remedy(message("applying.no-generation.way"), "provision history"),),
     )

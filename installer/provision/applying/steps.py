@@ -12,7 +12,7 @@ from provision.applying.archives import hostile
 from provision.applying.conda import CreatePrefix, FetchConda, InstallConda, check_owners
 from provision.applying.placing import PlaceLibraries
 from provision.applying.scripts import redirect
-from provision.messages import message
+from provision.messages import joined, message
 from provision.model.finding import ApplyError, Evidence, Finding, Remedy
 from provision.model.inventory import Inventory
 from provision.model.lock import Artifact, Lock
@@ -60,7 +60,7 @@ def group(steps: Sequence[Step]) -> Iterator[tuple[Step, ...]]:
 class FetchInterpreter:
     def do(self, context: Context, steps: Sequence[Step]) -> None:
         context.python = context.effects.fetch_python(steps[0].args["python"])
-        context.effects.reporter.stage("Fetched", steps[0].subject)
+        context.effects.reporter.stage(message("applying.stage.fetched"), steps[0].subject)
 
     def holds(self, context: Context, steps: Sequence[Step]) -> bool:
         return bool(context.python)
@@ -86,9 +86,12 @@ class FetchPackages:
     def do(self, context: Context, steps: Sequence[Step]) -> None:
         total = sum(step.args["size"] or 0 for step in steps)
         reporter = context.effects.reporter
-        reporter.start("Fetching", total or None)
+        reporter.start(message("applying.stage.fetching"), total or None)
         gather(context)
-        reporter.stage("Fetched", f"{len(steps)} files, {total / 1e6:,.1f} MB")
+        reporter.stage(
+            message("applying.stage.fetched"),
+            message("applying.fetched.files", count=len(steps), size=f"{total / 1e6:,.1f}"),
+        )
 
     def holds(self, context: Context, steps: Sequence[Step]) -> bool:
         return all(context.effects.files.stat(file.path) for file in context.wheels.values())
@@ -110,7 +113,9 @@ class BuildPackages:
             sdist = context.wheels[step.args["sha256"]]
             built = context.effects.installer.build(sdist, python_of(context), tools)
             context.wheels[step.args["sha256"]] = built
-        context.effects.reporter.stage("Built", f"{len(steps)} wheels from source")
+        context.effects.reporter.stage(
+            message("applying.stage.built"), message("applying.built.wheels", count=len(steps))
+        )
 
     def holds(self, context: Context, steps: Sequence[Step]) -> bool:
         return all(context.wheels[s.args["sha256"]].path.endswith(".whl") for s in steps)
@@ -134,7 +139,10 @@ class InstallPackages:
         mend_sizes(context, wheels)
         context.begun_check = context.effects.installer.begin_contents_check(context.folder, wheels)
         redirect(context.effects.files, context.folder, context.layout.environment)
-        context.effects.reporter.stage("Installed", f"{len(steps)} packages, Python {context.lock.python}")
+        context.effects.reporter.stage(
+            message("applying.stage.installed"),
+            message("applying.installed.python", count=len(steps), python=context.lock.python),
+        )
 
     def holds(self, context: Context, steps: Sequence[Step]) -> bool:
         """Every locked distribution is there with its RECORD, and nothing that must be absent is."""
@@ -168,7 +176,7 @@ def mend_sizes(context: Context, wheels: Sequence[LocalFile]) -> None:
     installer.install(context.folder, wheels, again=True)
     if wrong := installer.wrong_sizes(context.folder, wheels):
         raise ApplyError(_altered(wrong))
-    context.effects.reporter.stage("Mended", "the cache's unpacked packages were not what the wheels hold")
+    context.effects.reporter.stage(message("applying.stage.mended"), message("applying.mended.cache"))
 
 
 def check_contents(context: Context) -> None:
@@ -188,7 +196,7 @@ def _altered(places: Sequence[str]) -> Finding:
         "error",
         message("applying.cache-altered.summary", places=len(places)),
         detail="\n".join(places[:8]),
-        evidence=(Evidence("size and CRC-32 of each file against the wheel, whose SHA-256 is the lock's"),),
+        evidence=(Evidence(message("applying.cache-altered.evidence")),),
         remedies=(Remedy(message("applying.cache-altered.way"), "provision apply PROFILE"),),
     )
 
@@ -208,10 +216,12 @@ def info_key(folder: str) -> tuple[str, str]:
 
 
 def _not_installed(missing: Sequence[str], unwanted: Sequence[str]) -> Finding:
-    parts = [f"missing after the install: {', '.join(missing)}"] if missing else []
-    parts += [f"there although it must be absent: {', '.join(unwanted)}"] if unwanted else []
+    parts = [message("applying.install-incomplete.missing", names=missing)] if missing else []
+    parts += [message("applying.install-incomplete.unwanted", names=unwanted)] if unwanted else []
     return Finding(
-        "install-incomplete", "error", message("applying.install-incomplete.summary", parts="; ".join(parts))
+        "install-incomplete",
+        "error",
+        message("applying.install-incomplete.summary", parts=joined(parts, "; ")),
     )
 
 
@@ -228,7 +238,12 @@ class Switch:
         check_contents(context)
         context.effects.files.point(context.layout.environment, context.folder)
         context.effects.reporter.stage(
-            "Switched", f"{context.layout.environment} -> generation {context.plan.generation}"
+            message("applying.stage.switched"),
+            message(
+                "applying.switched.generation",
+                environment=context.layout.environment,
+                generation=context.plan.generation,
+            ),
         )
 
     def holds(self, context: Context, steps: Sequence[Step]) -> bool:

@@ -29,19 +29,19 @@ def _words(error: OSError) -> tuple[str, str, Remedy]:
     if error.errno in _FULL:
         return (
             "disk-full",
-            "The disk is full",
+            message("applying.words.full"),
             Remedy(message("applying.words.way"), "provision gc"),
         )
     if error.errno == errno.EROFS:
         return (
             "read-only",
-            "The file system is read-only",
+            message("applying.words.read-only"),
             Remedy(message("applying.words.way-2"), "provision apply PROFILE --environment PATH"),
         )
     if error.errno in _FORBIDDEN:
         return (
             "no-permission",
-            "A file or folder may not be written",
+            message("applying.words.forbidden"),
             Remedy(
                 message("applying.words.way-3"),
                 "provision apply PROFILE --environment PATH",
@@ -55,7 +55,7 @@ def _words(error: OSError) -> tuple[str, str, Remedy]:
         )
     return (
         "disk",
-        "The file system failed",
+        message("applying.words.failed"),
         Remedy(message("applying.words.way-4")),
     )
 

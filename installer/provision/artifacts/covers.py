@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from provision.artifacts.gpucode import numbers
+from provision.messages import message
 from provision.model.artifact import ArtifactFacts, Coverage, GpuCode, LibraryFacts
 from provision.model.gpucode import compiles, runs
 
@@ -36,7 +37,11 @@ def covers(facts: ArtifactFacts, capability: str, ptx_isa: str = "") -> Coverage
         return _covers_gfx(facts, code, capability)
     if machine := [c for c in code if c.kind == "machine" and runs(c.arch, capability)]:
         best = max(machine, key=lambda c: numbers(c.arch))
-        return Coverage(how="machine-code", arch=best.arch, because=f"it holds machine code of {best.arch}")
+        return Coverage(
+            how="machine-code",
+            arch=best.arch,
+            because=message("artifacts.covers.it-holds-machine-code", arch=best.arch),
+        )
     return _by_compiler(facts, code, capability, ptx_isa)
 
 
@@ -45,20 +50,26 @@ def _by_compiler(facts: ArtifactFacts, code: list[GpuCode], capability: str, ptx
     known = [c for c in ptx if not ptx_isa or numbers(c.isa) <= numbers(ptx_isa)]
     if known:
         best = max(known, key=lambda c: numbers(c.arch))
-        words = f"it holds PTX of {best.arch} (PTX {best.isa}), which the driver compiles at first use"
+        words = message("artifacts.by-compiler.it-holds-ptx-ptx-which", arch=best.arch, isa=best.isa)
         return Coverage(how="ptx-jit", arch=best.arch, because=words)
     if ptx:
         lowest = min((c.isa for c in ptx), key=numbers)
-        words = f"its PTX is of version {lowest}, the driver compiles up to {ptx_isa}"
+        words = message("artifacts.by-compiler.its-ptx-is-version-driver", lowest=lowest, ptx_isa=ptx_isa)
         return Coverage(how="no", because=words)
     return _not_covered(facts, code, capability)
 
 
 def _covers_gfx(facts: ArtifactFacts, code: list[GpuCode], target: str) -> Coverage:
     if target in facts.gfx:
-        return Coverage(how="machine-code", arch=target, because=f"it holds code of {target}")
+        return Coverage(
+            how="machine-code",
+            arch=target,
+            because=message("artifacts.covers-gfx.it-holds-code", target=target),
+        )
     if facts.gfx and not code:  # told by the names of its files, which are all known
-        return Coverage(how="no", because=f"it holds code of {', '.join(facts.gfx)}")
+        return Coverage(
+            how="no", because=message("artifacts.covers-gfx.it-holds-code-2", gfx=tuple(facts.gfx))
+        )
     return _not_covered(facts, code, target)
 
 
@@ -66,11 +77,15 @@ def _not_covered(facts: ArtifactFacts, code: list[GpuCode], capability: str) -> 
     held = sorted({c.arch for c in code if c.kind != "lto"}, key=lambda arch: (numbers(arch), arch))
     if not held:
         whole = facts.libraries and all(library.reading == "whole" for library in facts.libraries)
-        words = "no library in it holds GPU code" if whole else "no GPU code was seen in what was read of it"
+        words = (
+            message("artifacts.not-covered.no-library-in-it-holds")
+            if whole
+            else message("artifacts.not-covered.no-gpu-code-was-seen")
+        )
         return Coverage(how="unknown", because=words)
-    words = f"it holds code of {', '.join(held)}, none of it for {capability}"
+    words = message("artifacts.not-covered.it-holds-code-none-it", held=tuple(held), capability=capability)
     if not thorough(facts):
-        words += "; but it was read in part, and too little was seen to be sure"
+        words += message("artifacts.not-covered.but-it-was-read-in")
         return Coverage(how="unknown", because=words)
     return Coverage(how="no", because=words)
 

@@ -95,9 +95,13 @@ def missing_finding(lacking: Missing, cuda: str = "") -> Finding:
         code="soname-missing",
         severity="error" if lacking.fatal else "warning",
         summary=message("artifacts.soname-missing.summary", soname=lacking.soname),
-        detail=message("artifacts.soname-missing.detail-1")
-        + (message("artifacts.soname-missing.detail-2-if") if lacking.fatal else BY_NAME),
-        evidence=tuple(Evidence(place, f"needs {lacking.soname}") for place in lacking.wanted_by),
+        detail=message("artifacts.soname-missing.fatal")
+        if lacking.fatal
+        else message("artifacts.soname-missing.by-name"),
+        evidence=tuple(
+            Evidence(place, message("artifacts.missing-finding.needs", soname=lacking.soname))
+            for place in lacking.wanted_by
+        ),
         remedies=tuple(remedies),
     )
 
@@ -105,9 +109,6 @@ def missing_finding(lacking: Missing, cuda: str = "") -> Finding:
 #: Brought by whoever runs the program; of these `SYSTEM` is always there.
 SYSTEM = frozenset({"system", "python"})
 MACHINE = SYSTEM | {"driver", "sdk", "msvc"}
-
-
-BY_NAME = "nothing seen loads them at import, so the fault would show when they are used, if ever."
 
 
 def _open_needs(planned: Sequence[ArtifactFacts]) -> dict[str, dict[str, LibraryFacts]]:

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 from provision.artifacts.covers import thorough, usual_architectures
 from provision.artifacts.gpucode import numbers
-from provision.messages import message
+from provision.messages import joined, message
 from provision.model.artifact import ArtifactFacts
 from provision.model.finding import Evidence, Finding, Remedy
 
@@ -54,7 +54,9 @@ def disagreements(
     if glibc and numbers(facts.glibc) > numbers(glibc):
         found.append(("glibc", facts.glibc, glibc))
     if thorough(facts):
-        found += _code(facts, "machine", "machine code", architectures) + _code(facts, "ptx", "PTX", ptx)
+        found += _code(
+            facts, "machine", message("artifacts.disagreements.machine-code"), architectures
+        ) + _code(facts, "ptx", "PTX", ptx)
     return tuple(_disagreement(facts, row, what, have, said) for what, have, said in found)
 
 
@@ -68,7 +70,7 @@ def _agree(one: str, other: str) -> bool:
 
 
 def _list(words: Iterable[str]) -> str:
-    return " ".join(sorted(words, key=lambda word: (numbers(word), word))) or "none"
+    return " ".join(sorted(words, key=lambda word: (numbers(word), word))) or message("artifacts.truth.none")
 
 
 def _disagreement(facts: ArtifactFacts, row: str, what: str, have: str, said: str) -> Finding:
@@ -79,7 +81,7 @@ def _disagreement(facts: ArtifactFacts, row: str, what: str, have: str, said: st
             "artifacts.knowledge-disagrees.summary", what=what, file=facts.file, have=have, row=row, said=said
         ),
         detail=message("artifacts.knowledge-disagrees.detail"),
-        evidence=(Evidence(facts.file, f"{what} {have}"), Evidence(row, f"{what} {said}")),
+        evidence=(Evidence(facts.file, joined((what, " ", have))), Evidence(row, joined((what, " ", said)))),
         remedies=(
             Remedy(
                 message("artifacts.knowledge-disagrees.way"),

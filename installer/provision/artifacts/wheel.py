@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from email.parser import HeaderParser
 
 from provision.artifacts.seekable import SourceFile
+from provision.messages import message
 from provision.model.artifact import ArtifactError, artifact_error
 from provision.ports import ByteSource
 
@@ -69,7 +70,9 @@ class Wheel:
         except ArtifactError:
             raise
         except Exception as error:  # zipfile raises a dozen kinds for what is not a zip file
-            raise self._broken("artifact-not-a-wheel", "is not a readable wheel", error) from error
+            raise self._broken(
+                "artifact-not-a-wheel", message("artifacts.init.is-not-readable-wheel"), error
+            ) from error
         self._infos = {info.filename: info for info in self._zip.infolist() if not info.is_dir()}
         infos = self._infos.values()
         self.members = tuple(Member(i.filename, i.file_size, i.compress_size, i.header_offset) for i in infos)
@@ -82,7 +85,10 @@ class Wheel:
         info = self._info(name)
         if info.file_size > limit:
             raise self._broken(
-                "artifact-member-too-large", f"has {info.file_size} bytes in {name}, limit {limit}"
+                "artifact-member-too-large",
+                message(
+                    "artifacts.read.has-bytes-in-limit", file_size=info.file_size, name=name, limit=limit
+                ),
             )
         return b"".join(self.stream(name))
 
@@ -95,7 +101,8 @@ class Wheel:
         info = self._info(name)
         if info.flag_bits & 0x1 or info.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
             raise self._broken(
-                "artifact-member-unreadable", f"holds {name} encrypted or packed in an unusual way"
+                "artifact-member-unreadable",
+                message("artifacts.stream.holds-encrypted-or-packed-in", name=name),
             )
         packed = info.compress_size if packed_limit is None else min(info.compress_size, packed_limit)
         stored = self._pieces(info, packed)
@@ -104,7 +111,9 @@ class Wheel:
         try:
             yield from _checked(pieces, info, whole)
         except zlib.error as error:
-            raise self._broken("artifact-member-broken", f"holds a damaged {name}", error) from error
+            raise self._broken(
+                "artifact-member-broken", message("artifacts.stream.holds-damaged", name=name), error
+            ) from error
 
     def deflated(self, name: str) -> bool:
         """Is the member deflated (else: stored as it is)?"""
@@ -122,24 +131,32 @@ class Wheel:
         return self.file.read(length)
 
     def _broken(self, code: str, what: str, error: Exception | None = None) -> ArtifactError:
-        return artifact_error(code, f"{self.name} {what}", _words(error) if error else "")
+        return artifact_error(code, f"{self.name} " + what, _words(error) if error else "")
 
     def _info(self, name: str) -> zipfile.ZipInfo:
         try:
             return self._infos[name]
         except KeyError:
-            raise self._broken("artifact-member-absent", f"has no {name}") from None
+            raise self._broken(
+                "artifact-member-absent", message("artifacts.info.has-no", name=name)
+            ) from None
 
     def _data_start(self, info: zipfile.ZipInfo, ahead: int) -> int:
         """Where the member's bytes begin: behind a header of its own. `ahead` bytes of them are read
         along."""
         if info.header_offset < 0:
-            raise self._broken("artifact-member-broken", f"has no {info.filename} where its directory says")
+            raise self._broken(
+                "artifact-member-broken",
+                message("artifacts.data-start.has-no-where-its-directory", filename=info.filename),
+            )
         self.file.fetch(info.header_offset, HEADER_ROOM + len(info.filename.encode()) + ahead)
         self.file.seek(info.header_offset)
         header = self.file.read(30)
         if len(header) < 30 or header[:4] != b"PK\x03\x04":
-            raise self._broken("artifact-member-broken", f"has no {info.filename} where its directory says")
+            raise self._broken(
+                "artifact-member-broken",
+                message("artifacts.data-start.has-no-where-its-directory", filename=info.filename),
+            )
         return info.header_offset + 30 + sum(int.from_bytes(header[i : i + 2], "little") for i in (26, 28))
 
     def _pieces(self, info: zipfile.ZipInfo, packed: int) -> Iterator[bytes]:
@@ -148,7 +165,9 @@ class Wheel:
             self.file.seek(at)
             piece = self.file.read(min(CHUNK, packed))
             if not piece:
-                raise self._broken("artifact-cut-short", f"ends inside {info.filename}")
+                raise self._broken(
+                    "artifact-cut-short", message("artifacts.pieces.ends-inside", filename=info.filename)
+                )
             yield piece
             at += len(piece)
             packed -= len(piece)
@@ -178,7 +197,7 @@ def _checked(pieces: Iterator[bytes], info: zipfile.ZipInfo, whole: bool) -> Ite
             break
         yield piece
     if size > info.file_size or (whole and (size < info.file_size or crc != info.CRC)):
-        words = f"{info.filename} is not what the wheel's directory states"
+        words = message("artifacts.checked.is-not-what-wheels-directory", filename=info.filename)
         raise artifact_error("artifact-member-broken", words)
 
 
@@ -186,7 +205,9 @@ def dist_info(wheel: Wheel) -> str:
     """The name of the wheel's `.dist-info` folder. Raises ArtifactError where there is none."""
     found = sorted({m.name.split("/")[0] for m in wheel.members if m.name.endswith(".dist-info/METADATA")})
     if not found:
-        raise artifact_error("artifact-not-a-wheel", f"{wheel.name} has no .dist-info/METADATA: not a wheel")
+        raise artifact_error(
+            "artifact-not-a-wheel", message("artifacts.dist-info.has-no-dist-info-metadata", name=wheel.name)
+        )
     stem = wheel.name.split("-")[0].lower()
     return next((f for f in found if f.lower().startswith(stem + "-")), found[0])
 
@@ -228,7 +249,7 @@ def record(wheel: Wheel) -> tuple[Recorded, ...]:
     try:
         rows = [row for row in csv.reader(io.StringIO(wheel.text(name))) if row and row[0]]
     except csv.Error as error:
-        words = f"RECORD of {wheel.name} cannot be read"
+        words = message("artifacts.record.record-cannot-be-read", name=wheel.name)
         raise artifact_error("artifact-record-broken", words, _words(error)) from error
     return tuple(_recorded([*row, "", ""]) for row in rows)
 

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from provision.cli.language import language
+from provision.cli.language import local, word
+from provision.messages import message
 from provision.pipeline.session import Quiet, Session
 
 if TYPE_CHECKING:
@@ -21,86 +22,70 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 def json_option(function: F) -> F:
-    return click.option(
-        "--json", "as_json", is_flag=True, help="One JSON document on stdout, all else on stderr."
-    )(function)
-
-
-def lang_option(function: F) -> F:
-    """`--lang` is taken by the funnel, which sets the language of the process; here it is only named for help."""
-    return click.option(
-        "--lang", type=click.Choice(["en", "zh"]), default=language, help="The language of the answer."
-    )(function)
+    return click.option("--json", "as_json", is_flag=True)(function)
 
 
 def quiet_option(function: F) -> F:
-    return click.option("-q", "--quiet", is_flag=True, help="Say only what went wrong.")(function)
+    return click.option("-q", "--quiet", is_flag=True)(function)
 
 
 def world_options(function: F) -> F:
     """Options about where facts and files come from."""
-    return machine_option(
-        click.option("--offline", is_flag=True, help="Use caches only, no network.")(function)
-    )
+    return machine_option(click.option("--offline", is_flag=True)(function))
 
 
 def machine_option(function: F) -> F:
     return click.option(
-        "--machine", "machine_file", type=click.Path(exists=True, dir_okay=False, path_type=Path), metavar="FILE",
-        help="Take the machine from a file made by `detect --save`, not from here.",
-    )(function)  # fmt: skip
+        "--machine",
+        "machine_file",
+        type=click.Path(exists=True, dir_okay=False, path_type=Path),
+        metavar="FILE",
+    )(function)
 
 
 def gate_options(function: F) -> F:
     """Options about the machine that the environment must run on."""
-    function = click.option(
-        "--force", metavar="REASON", default="",
-        help="Go on although the machine lacks what the lock needs; journal and receipt keep the reason.",
-    )(function)  # fmt: skip
+    function = click.option("--force", metavar="REASON", default="")(function)
     return click.option(
-        "--for-machine", type=click.Path(exists=True, dir_okay=False, path_type=Path), metavar="FILE",
-        help="Build here for the machine of a file made by `detect --save`; proven on the CPU, and the receipt says so.",
-    )(function)  # fmt: skip
+        "--for-machine", type=click.Path(exists=True, dir_okay=False, path_type=Path), metavar="FILE"
+    )(function)
 
 
 def set_option(function: F) -> F:
-    return click.option(
-        "--set", "overrides", multiple=True, metavar="NAME=VALUE", callback=_pairs,
-        help="State a fact instead of what was found: capability.nvidia=8.6, drivers.nvidia=535.54.03, libc='glibc 2.17'.",
-    )(function)  # fmt: skip
+    return click.option("--set", "overrides", multiple=True, metavar="NAME=VALUE", callback=_pairs)(function)
 
 
 def _pairs(ctx: click.Context, param: click.Parameter, values: tuple[str, ...]) -> dict[str, str]:
     for value in values:
         if "=" not in value:
-            raise click.BadParameter(f"{value!r} is not NAME=VALUE", ctx, param)
+            raise click.BadParameter(message("usage.not-a-value-pair", value=repr(value)), ctx, param)
     return {name: text for name, _, text in (value.partition("=") for value in values)}
 
 
 def environment_option(function: F) -> F:
-    return click.option(
-        "--environment", metavar="PATH", help="The environment's path, if not the one that the profile names."
-    )(function)
+    return click.option("--environment", metavar="PATH")(function)
 
 
 def variant_option(function: F) -> F:
-    return click.option("--variant", metavar="NAME", help="This variant of the profile.")(function)
+    return click.option("--variant", metavar="NAME")(function)
 
 
-def target_option(name: str, text: str, multiple: bool = False) -> Callable[[F], F]:
+def target_option(name: str, multiple: bool = False) -> Callable[[F], F]:
     from typing import get_args
 
     from provision.model.profile import Target
 
-    return click.option("--target", name, multiple=multiple, type=click.Choice(get_args(Target)), help=text)
+    return click.option("--target", name, multiple=multiple, type=click.Choice(get_args(Target)))
 
 
 def device_option(function: F) -> F:
     return click.option(
-        "--device", metavar="DEVICE",
-        type=click.Choice(["cpu", "gpu", "cuda", "directml", "rocm", "xpu", "npu", "mlu", "musa", "supa", "mps"]),
-        help="Prove on this device instead; `cpu` proves the software half alone, and the receipt says so.",
-    )(function)  # fmt: skip
+        "--device",
+        metavar="DEVICE",
+        type=click.Choice(
+            ["cpu", "gpu", "cuda", "directml", "rocm", "xpu", "npu", "mlu", "musa", "supa", "mps"]
+        ),
+    )(function)
 
 
 def complete_profiles(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[Any]:
@@ -133,7 +118,7 @@ class _Lines(Quiet):
     def stage(self, title: str, text: str) -> None:
         from provision.cli.rendering import pad, paint, say
 
-        say(f"  {paint(pad(title, 13), sys.stderr, fg='green')}{text}", err=True)
+        say(f"  {paint(pad(local(title), 13), sys.stderr, fg='green')}{local(text)}", err=True)
 
 
 def recovered_json(recovered: Recovered | None) -> dict[str, Any] | None:
@@ -146,18 +131,15 @@ def recovered_json(recovered: Recovered | None) -> dict[str, Any] | None:
 def library_options(function: F) -> F:
     """Options about the libraries that are placed beside the packages."""
     function = click.option(
-        "--library", "libraries", multiple=True, metavar="NAME=PATH", callback=_library_paths,
-        help="A file that you have already, as cudnn=PATH; it must be the one that the lock names.",
-    )(function)  # fmt: skip
-    return click.option(
-        "--accept-licence", is_flag=True, help="Accept the licences of the libraries to place; that is kept."
+        "--library", "libraries", multiple=True, metavar="NAME=PATH", callback=_library_paths
     )(function)
+    return click.option("--accept-licence", is_flag=True)(function)
 
 
 def _library_paths(ctx: click.Context, param: click.Parameter, value: tuple[str, ...]) -> dict[str, Path]:
     pairs = [text.partition("=") for text in value]
     if wrong := next((text for text, (_, _, path) in zip(value, pairs, strict=True) if not path), None):
-        raise click.BadParameter(f"{wrong} is not NAME=PATH")
+        raise click.BadParameter(message("usage.not-a-path-pair", value=wrong))
     return {name: Path(path).expanduser().absolute() for name, _, path in pairs}
 
 
@@ -184,7 +166,7 @@ def _teller(reporter: HumanReporter) -> Callable[[JobResult], None]:
     def tell(result: JobResult) -> None:
         from provision.cli.showing import job_line
 
-        reporter.stage("Proved" if result.verdict == "passed" else "Failed", job_line(result))
+        reporter.stage(word(f"cli.stage.{result.verdict}"), job_line(result))
 
     return tell
 
@@ -195,6 +177,23 @@ def _asker(as_json: bool) -> Callable[[str], bool]:
     def ask(question: str) -> bool:
         if as_json or not sys.stdin.isatty():
             return False
-        return click.confirm(question, default=False, err=True)
+        return _confirmed(local(question))
 
     return ask
+
+
+def _confirmed(question: str) -> bool:
+    """Asked until it is answered; nothing typed is no, the end of the input ends the verb."""
+    while True:
+        click.echo(word("cli.question", question=question), nl=False, err=True)
+        line = sys.stdin.readline()
+        if not line:
+            raise click.Abort
+        answer = line.strip().lower()
+        if answer in _YES + _NO:
+            return answer in _YES
+        click.echo(word("cli.question.again"), err=True)
+
+
+_YES = ("y", "yes", "是")
+_NO = ("", "n", "no", "否")

@@ -91,12 +91,14 @@ def _report(
 
 
 def _usage(error: click.ClickException) -> Finding:
+    from provision.cli.usage import told
+
     context = getattr(error, "ctx", None)
     path = context.command_path if context else "provision"
     return Finding(
         "usage",
         "error",
-        error.format_message(),
+        told(error.format_message()),
         remedies=(Remedy(message("cli.usage.way"), f"{path} --help"),),
     )
 

@@ -7,31 +7,21 @@ from pathlib import Path
 import click
 
 from provision.cli.common import json_option, target_option
+from provision.cli.helping import verb
+from provision.cli.language import word
 
 
-@click.command("learn", short_help="Draft the rows of a release from its artifacts.")
+@verb("knowledge.learn")
 @click.argument("requirement")
-@target_option("targets", "Only this system; may be repeated.", multiple=True)
-@click.option(
-    "--index", metavar="NAME|URL", default="", help="Where it comes from: pytorch-cu126, an address."
-)
-@click.option("--whole", is_flag=True, help="Read all of each wheel, not a few MB of it.")
-@click.option(
-    "--output", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE", help="Write the rows there."
-)
+@target_option("targets", multiple=True)
+@click.option("--index", metavar="NAME|URL", default="")
+@click.option("--whole", is_flag=True)
+@click.option("--output", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE")
 @json_option
 def learn(
     requirement: str, targets: tuple[str, ...], index: str, whole: bool, output: Path | None, as_json: bool
 ) -> int:  # fmt: skip
-    """Draft the rows of a release from one wheel a target: tags, metadata, builds, imports, GPU code.
-
-    Only a few MB of each wheel are read. Review the draft, complete it, and commit it with the other rows.
-
-    \b
-        provision knowledge learn torch==2.15.0 --output torch-2.15.yaml
-        provision knowledge learn tensorflow --target linux-x86_64
-    """
-    from provision.cli.rendering import print_findings, print_json, say
+    from provision.cli.rendering import print_findings, print_json, row, say
     from provision.cli.verb_inspect import read
     from provision.pipeline.learning import Which, save
     from provision.pipeline.learning import learn as drafted
@@ -56,9 +46,11 @@ def learn(
         )
         return 0
     for one in made.wheels:
-        say(f"  read         {one.facts.file}: {read(one)}", err=True)
+        say(row(word("cli.label.read"), f"{one.facts.file}{word('cli.colon')}{read(one)}"), err=True)
     if made.known:
-        say(f"  known        rows speak of this release already: {', '.join(made.known)}", err=True)
+        say(row(word("cli.label.known"), word("cli.learn.known", rows=made.known)), err=True)
     print_findings(findings)
-    say(f"Written: {output}" if output is not None else made.text.rstrip(), err=output is not None)
+    say(
+        word("cli.written", path=output) if output is not None else made.text.rstrip(), err=output is not None
+    )
     return 0

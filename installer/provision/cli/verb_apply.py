@@ -17,6 +17,8 @@ from provision.cli.common import (
     quiet_option,
     world_options,
 )
+from provision.cli.helping import verb
+from provision.cli.language import word
 from provision.model.finding import BlockedError, ProvisionError
 
 if TYPE_CHECKING:
@@ -24,23 +26,17 @@ if TYPE_CHECKING:
     from provision.pipeline.environments import Options, Prepared
 
 
-@click.command("apply", short_help="Make the environment what the profile says, and prove that it trains.")
+@verb("apply")
 @profile_argument()
 @environment_option
 @device_option
-@click.option(
-    "--python", metavar="VERSION|PATH", help="Take this Python (3.10, or the path of an interpreter)."
-)
-@click.option("--variant", metavar="NAME", help="Take this variant of the profile, not the first that fits.")
-@click.option("--locked", is_flag=True, help="Do not make or change a lock; fail if it is missing or stale.")
-@click.option("--dry-run", is_flag=True, help="The same as `provision plan`.")
-@click.option("-y", "--yes", is_flag=True, help="Do not ask before an existing environment is changed.")
-@click.option(
-    "--in-place",
-    is_flag=True,
-    help="Change an environment that somebody else made where it stands; what is removed is kept until all is proven.",
-)
-@click.option("--reinstall", is_flag=True, help="Build a new generation even if nothing has changed.")
+@click.option("--python", metavar="VERSION|PATH")
+@click.option("--variant", metavar="NAME")
+@click.option("--locked", is_flag=True)
+@click.option("--dry-run", is_flag=True)
+@click.option("-y", "--yes", is_flag=True)
+@click.option("--in-place", is_flag=True)
+@click.option("--reinstall", is_flag=True)
 @gate_options
 @library_options
 @world_options
@@ -50,14 +46,6 @@ if TYPE_CHECKING:
 def command(
     ctx: click.Context, /, profile: str, as_json: bool, quiet: bool, dry_run: bool, **chosen: Any
 ) -> int:
-    """Build the environment of PROFILE (a path or a bundled name) beside the old one, prove it, then switch to it.
-
-    A failed or interrupted apply leaves the environment exactly as it was.
-
-    \b
-        provision apply cpu-torch
-        provision apply profiles/team.yaml --locked        in CI: the committed lock or nothing
-    """
     if dry_run:
         from provision.cli.verb_plan import command as plan_command
 
@@ -106,7 +94,13 @@ def _quick(profile: str, chosen: dict[str, Any], as_json: bool, quiet: bool) -> 
         day = str(found.receipt.get("date", ""))[:10]
         where = shown(found.state.environment)
         say(
-            f"Nothing to do: {where} is generation {found.state.generation} of {found.profile}, as proven on {day}."
+            word(
+                "cli.nothing-to-do.since",
+                environment=where,
+                generation=found.state.generation,
+                profile=found.profile,
+                day=day,
+            )
         )
     return True
 

@@ -5,26 +5,16 @@ from __future__ import annotations
 import click
 
 from provision.cli.common import json_option
+from provision.cli.helping import verb
 from provision.cli.rendering import print_json
 
-_HOW = {
-    "bash": 'eval "$(provision completion bash)"        in ~/.bashrc',
-    "zsh": 'eval "$(provision completion zsh)"         in ~/.zshrc',
-    "fish": "provision completion fish | source         in ~/.config/fish/config.fish",
-}
+_SHELLS = ("bash", "fish", "zsh")
 
 
-@click.command("completion", short_help="Print the completion script of a shell.")
-@click.argument("shell", type=click.Choice(sorted(_HOW)))
+@verb("completion")
+@click.argument("shell", type=click.Choice(_SHELLS))
 @json_option
 def command(shell: str, as_json: bool) -> int:
-    """Print the completion script of SHELL.
-
-    \b
-        eval "$(provision completion bash)"      in ~/.bashrc
-        eval "$(provision completion zsh)"       in ~/.zshrc
-        provision completion fish | source       in ~/.config/fish/config.fish
-    """
     from click.shell_completion import get_completion_class
 
     from provision.cli.group import command as group

@@ -7,33 +7,17 @@ from pathlib import Path
 import click
 
 from provision.cli.common import json_option, set_option
+from provision.cli.helping import verb
 
 
-@click.command(
-    "detect", short_help="Show this machine: hardware, drivers, Pythons, each with where it was read."
-)
+@verb("detect")
+@click.option("--save", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE")
 @click.option(
-    "--save",
-    type=click.Path(dir_okay=False, path_type=Path),
-    metavar="FILE",
-    help="Write the facts to a file for --machine and --for-machine.",
-)
-@click.option(
-    "--machine",
-    "machine_file",
-    type=click.Path(exists=True, dir_okay=False, path_type=Path),
-    metavar="FILE",
-    help="Show the machine of a file instead of this one.",
+    "--machine", "machine_file", type=click.Path(exists=True, dir_okay=False, path_type=Path), metavar="FILE"
 )
 @set_option
 @json_option
 def command(as_json: bool, save: Path | None, machine_file: Path | None, overrides: dict[str, str]) -> int:
-    """Show what provision knows of this computer and where each fact was read.
-
-    \b
-        provision detect
-        provision detect --save server.yaml
-    """
     from provision.pipeline.session import Session
 
     machine, findings = Session(machine_file=machine_file, overrides=overrides).detected

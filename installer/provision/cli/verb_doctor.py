@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from provision.cli.common import json_option, lang_option, quiet_option
+from provision.cli.common import json_option, quiet_option
+from provision.cli.helping import verb
+from provision.cli.language import language
 
 if TYPE_CHECKING:
     from provision.diagnosing.doctor import Layer
@@ -20,44 +22,32 @@ _COLOURS = {"ok": "green", "warning": "yellow", "broken": "red"}
 _SHOWN = 3
 
 
-@click.command("doctor", short_help="Find the first broken link of a machine and an environment.")
+@verb("doctor")
 @click.argument("subject", required=False, metavar="[PROFILE|ENVIRONMENT|PYTHON]")
-@click.option("--train", is_flag=True, help="Also train for a few seconds, if nothing is broken before.")
+@click.option("--train", is_flag=True)
+@click.option("--files", is_flag=True)
+@click.option("--fix", is_flag=True)
+@click.option("-y", "--yes", is_flag=True)
+@click.option("--installed", type=click.Path(exists=True, dir_okay=False, path_type=Path), metavar="FILE")
 @click.option(
-    "--fix", is_flag=True, help="Say (and, for environments that provision made, do) what mends it."
+    "--machine", "machine_file", type=click.Path(exists=True, dir_okay=False, path_type=Path), metavar="FILE"
 )
-@click.option("-y", "--yes", is_flag=True, help="With --fix: do not ask before the environment is rebuilt.")
-@click.option(
-    "--installed", type=click.Path(exists=True, dir_okay=False, path_type=Path), metavar="FILE",
-    help="Examine a list of packages (pip freeze, conda list) of an environment elsewhere.",
-)  # fmt: skip
-@click.option(
-    "--machine", "machine_file", type=click.Path(exists=True, dir_okay=False, path_type=Path), metavar="FILE",
-    help="Take the machine from a file made by `detect --save`, not from here.",
-)  # fmt: skip
-@lang_option
 @json_option
 @quiet_option
 def command(
-    subject: str | None, train: bool, fix: bool, yes: bool, machine_file: Path | None, lang: str, as_json: bool,
+    subject: str | None, train: bool, files: bool, fix: bool, yes: bool, machine_file: Path | None, as_json: bool,
     quiet: bool, installed: Path | None,
 ) -> int:  # fmt: skip
-    """Examine the chain from the hardware to the framework, layer by layer; the first broken link is the cause.
-
-    SUBJECT is a profile, the folder of any environment (venv, uv, conda) or an interpreter; without it, the
-    environment of this folder or the active one. Nothing is written. Exit 1 with errors or warnings.
-
-    \b
-        provision doctor
-        provision doctor ~/miniconda3/envs/tf --train
-        provision doctor python3.10
-    """
     from provision.cli.common import make_session
     from provision.pipeline.doctor import Question, run_doctor
 
     session = make_session(quiet=quiet, as_json=as_json, machine_file=machine_file)
     question = Question(
-        reference=subject, installed=installed, train=train, lang="zh" if lang == "zh" else "en"
+        reference=subject,
+        installed=installed,
+        train=train,
+        files=files,
+        lang="zh" if language() == "zh" and not as_json else "en",
     )
     answer = run_doctor(session, question)
     fixes = _mend(session, question, answer, yes) if fix else None

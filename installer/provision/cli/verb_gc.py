@@ -12,31 +12,20 @@ from provision.cli.common import (
     recovered_json,
     reference_argument,
 )
+from provision.cli.helping import verb
+from provision.cli.language import word
 
 
-@click.command("gc", short_help="Remove generations that nothing needs.")
+@verb("gc")
 @reference_argument
-@click.option(
-    "--keep",
-    type=click.IntRange(min=1),
-    default=2,
-    show_default=True,
-    metavar="N",
-    help="How many proven generations stay, the current one among them.",
-)
-@click.option("--dry-run", is_flag=True, help="Say what would be removed.")
+@click.option("--keep", type=click.IntRange(min=1), default=2, show_default=True, metavar="N")
+@click.option("--dry-run", is_flag=True)
 @environment_option
 @json_option
 @quiet_option
 def command(
     reference: str | None, keep: int, dry_run: bool, environment: str | None, as_json: bool, quiet: bool
 ) -> int:
-    """Remove old generations of the environment of REFERENCE (a profile or the environment's path; without it the
-    only environment of this folder), and those that failed or were never finished. The current one always stays.
-
-    \b
-        provision gc profiles/team.yaml
-    """
     from provision.cli.rendering import print_json, say
     from provision.pipeline.places import find_environment
     from provision.pipeline.returning import run_gc
@@ -58,6 +47,10 @@ def command(
             }
         )
     elif not quiet:
-        what = ", ".join(f"{g.number} ({g.outcome})" for g in done.removed) or "nothing"
-        say(f"{'Would remove' if dry_run else 'Removed'}: {what}")
+        removed = [
+            word("cli.generation.outcome", number=g.number, outcome=word(f"cli.outcome.{g.outcome}"))
+            for g in done.removed
+        ]
+        key = "would-remove" if dry_run else "removed"
+        say(word(f"cli.gc.{key}", what=removed or word("cli.nothing")))
     return 0

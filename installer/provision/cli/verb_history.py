@@ -2,23 +2,17 @@
 
 from __future__ import annotations
 
-import click
-
 from provision.cli.common import environment_option, json_option, reference_argument
+from provision.cli.helping import verb
+from provision.cli.language import word
 from provision.model.state import Generation
 
 
-@click.command("history", short_help="List the generations of an environment.")
+@verb("history")
 @reference_argument
 @environment_option
 @json_option
 def command(reference: str | None, environment: str | None, as_json: bool) -> int:
-    """List the generations of the environment of REFERENCE (a profile or the environment's path; without it the
-    only environment of this folder): when each was made, from what, what was proven, which one is current.
-
-    \b
-        provision history profiles/team.yaml
-    """
     from dataclasses import asdict
 
     from provision.cli.rendering import print_json, say, table
@@ -28,14 +22,14 @@ def command(reference: str | None, environment: str | None, as_json: bool) -> in
 
     session = Session()
     path = find_environment(session, reference, environment)
-    state, generations = inspect(session.files, path), history(session.files, path)
+    state, generations = inspect(session.files, path, contents=False), history(session.files, path)
     if as_json:
         rows = [asdict(g) for g in generations]
         facts = {"environment": path, "kind": state.kind, "generation": state.generation}
         print_json({**facts, "generations": rows, "findings": []})
         return 0
     if not generations:
-        say(f"{path}   no generation")
+        say(f"{path}   {word('cli.history.none')}")
     for line in table([_row(g) for g in reversed(generations)]):
         say(line)
     return 0
@@ -43,13 +37,17 @@ def command(reference: str | None, environment: str | None, as_json: bool) -> in
 
 def _row(generation: Generation) -> list[str]:
     proven = generation.proven
-    jobs = f"{', '.join(proven.get('jobs', ()))} on {proven.get('device', '')}" if proven else ""
+    jobs = (
+        word("cli.history.jobs", jobs=tuple(proven.get("jobs", ())), device=proven.get("device", ""))
+        if proven
+        else ""
+    )
     return [
-        str(generation.number),
-        generation.outcome,
+        str(generation.number) if generation.number else word("cli.history.in-place"),
+        word(f"cli.outcome.{generation.outcome}"),
         generation.created[:16].replace("T", " "),
         generation.profile,
         f"Python {generation.python}" if generation.python else "",
         jobs,
-        "<- current" if generation.current else "",
+        word("cli.history.current") if generation.current else "",
     ]

@@ -5,21 +5,17 @@ from __future__ import annotations
 import click
 
 from provision.cli.common import json_option, quiet_option
+from provision.cli.helping import verb
+from provision.cli.language import word
 
 
-@click.command("import", short_help="Make a profile of an environment.yml.")
+@verb("import")
 @click.argument("file", type=click.Path(dir_okay=False))
-@click.option("-o", "--output", metavar="FILE", help="Where to write the profile; by default NAME.yaml here.")
-@click.option("--force", is_flag=True, help="Overwrite a profile that is there.")
+@click.option("-o", "--output", metavar="FILE")
+@click.option("--force", is_flag=True)
 @json_option
 @quiet_option
 def command(file: str, output: str | None, force: bool, as_json: bool, quiet: bool) -> int:
-    """Make a profile of FILE, an environment.yml with or without a pip section, and say what is known of its lines.
-
-    \b
-        provision import environment.yml
-        provision lock team.yaml
-    """
     from provision.cli.rendering import print_findings, print_json, say
     from provision.cli.showing import shown
     from provision.pipeline.exchange import run_import
@@ -32,5 +28,5 @@ def command(file: str, output: str | None, force: bool, as_json: bool, quiet: bo
         return 0
     print_findings(done.findings, err=True)
     if not quiet:
-        say(f"{shown(done.path)} says what {file} says. Lock it with: provision lock {shown(done.path)}")
+        say(word("cli.import.done", path=shown(done.path), file=file))
     return 0

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any, get_args
 import click
 
 from provision.cli.common import json_option, quiet_option
+from provision.cli.helping import verb
+from provision.cli.language import word
 from provision.messages import message
 from provision.model.finding import BlockedError, Finding, Remedy, UsageError
 from provision.model.profile import Target, Vendor
@@ -18,47 +20,23 @@ if TYPE_CHECKING:
     from provision.pipeline.session import Session
 
 
-@click.command("init", short_help="Write a first profile for given frameworks and this (or named) hardware.")
+@verb("init")
 @click.argument("name", required=False, default="")
+@click.option("-f", "--framework", "frameworks", multiple=True, metavar="NAME[==VERSION]")
+@click.option("-p", "--package", "packages", multiple=True, metavar="REQUIREMENT")
+@click.option("--vendor", type=click.Choice(get_args(Vendor)), metavar="VENDOR")
+@click.option("--compute-capability", "capability", default="", metavar="8.6")
+@click.option("--architecture", default="", metavar="NAME")
+@click.option("--target", "targets", multiple=True, type=click.Choice(get_args(Target)), metavar="TARGET")
+@click.option("--python", default="", metavar="VERSION")
 @click.option(
-    "-f", "--framework", "frameworks", multiple=True, metavar="NAME[==VERSION]", help="torch, tensorflow==2.10.1 ..."
-)  # fmt: skip
-@click.option("-p", "--package", "packages", multiple=True, metavar="REQUIREMENT", help="A further package.")
-@click.option(
-    "--vendor", type=click.Choice(get_args(Vendor)), metavar="VENDOR",
-    help=f"Whose accelerator: {', '.join(get_args(Vendor))}. By default what is seen here.",
-)  # fmt: skip
-@click.option(
-    "--compute-capability", "capability", default="", metavar="8.6", help="Of the NVIDIA cards it is for."
+    "--machine", "machine_file", type=click.Path(exists=True, dir_okay=False, path_type=Path), metavar="FILE"
 )
-@click.option("--architecture", default="", metavar="NAME", help="Of other cards: gfx1030, 910B.")
-@click.option(
-    "--target", "targets", multiple=True, type=click.Choice(get_args(Target)), metavar="TARGET",
-    help=f"A system to make locks for: {', '.join(get_args(Target))}. By default this one.",
-)  # fmt: skip
-@click.option(
-    "--python", default="", metavar="VERSION", help="3.10, or a range. By default the newest that fits."
-)
-@click.option(
-    "--machine", "machine_file", type=click.Path(exists=True, dir_okay=False, path_type=Path), metavar="FILE",
-    help="Take the machine from a file made by `detect --save`.",
-)  # fmt: skip
-@click.option(
-    "-o", "--output", metavar="FILE", help="Where to write it (`-`: print it). By default profiles/NAME.yaml."
-)
-@click.option("-y", "--yes", is_flag=True, help="Write over a file that is there.")
+@click.option("-o", "--output", metavar="FILE")
+@click.option("-y", "--yes", is_flag=True)
 @json_option
 @quiet_option
 def command(output: str | None, yes: bool, as_json: bool, quiet: bool, **chosen: Any) -> int:
-    """Write a first profile, commented, for the frameworks named and the hardware that is here (or named).
-
-    It is solved before it is written, so that its versions fit the hardware, the targets and one another.
-
-    \b
-        provision init --framework torch
-        provision init team -f torch -f tensorflow==2.10.1 --vendor nvidia --target windows-x86_64
-        provision init --framework tensorflow --machine server.yaml --output -
-    """
     from provision.cli.common import make_session
     from provision.cli.rendering import print_findings, say
     from provision.pipeline.beginning import Wish, begin
@@ -88,7 +66,7 @@ def _write(begun: Begun, session: Session, output: str | None, yes: bool) -> Pat
     from provision.pipeline.locks import write_text
 
     path = session.folder / (output or f"profiles/{begun.profile.name}.yaml")
-    if path.exists() and not yes and not session.confirm(f"{shown(path)} is there. Write over it?"):
+    if path.exists() and not yes and not session.confirm(message("cli.init.overwrite", path=shown(path))):
         raise BlockedError(
             Finding(
                 "file-exists",
@@ -125,12 +103,12 @@ def _report(begun: Begun, path: Path | None, as_json: bool, quiet: bool) -> None
 
 def _show(begun: Begun, path: Path) -> None:
     from provision.cli.rendering import paint, row, say
-    from provision.cli.showing import CONFIDENCE, shown
+    from provision.cli.showing import chosen, shown
 
     say(f"{paint(shown(path), sys.stdout, bold=True)}   {begun.profile.description}")
     for target, stack in begun.stacks.items():
         say(f"  {target} · Python {stack.python}")
         for choice in stack.choices:
             if choice.rule:
-                say(row("", f"{choice.value}   {CONFIDENCE[choice.confidence]}: {choice.because}"))
-    say(f"Next: provision plan {shown(path)}")
+                say(row("", chosen(choice)))
+    say(word("cli.init.next", path=shown(path)))

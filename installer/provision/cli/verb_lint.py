@@ -9,32 +9,22 @@ from itertools import groupby
 import click
 
 from provision.cli.common import json_option, quiet_option
+from provision.cli.helping import verb
+from provision.cli.language import local, word
+from provision.messages import unplaced
 from provision.model.finding import Finding
 
 
-@click.command("lint", short_help="Check files before anything runs: profiles, requirements and the like.")
+@verb("lint")
 @click.argument("files", nargs=-1, required=True, type=click.Path(allow_dash=True), metavar="FILE...")
-@click.option("--strict", is_flag=True, help="Exit 1 for warnings, too.")
-@click.option("-v", "--verbose", is_flag=True, help="Show the line, the knowledge row and its source.")
-@click.option(
-    "--stdin-name", default="requirements.txt", metavar="NAME", show_default=True,
-    help="What to take standard input (`-`) for.",
-)  # fmt: skip
+@click.option("--strict", is_flag=True)
+@click.option("-v", "--verbose", is_flag=True)
+@click.option("--stdin-name", default="requirements.txt", metavar="NAME", show_default=True)
 @json_option
 @quiet_option
 def command(
     files: tuple[str, ...], strict: bool, verbose: bool, stdin_name: str, as_json: bool, quiet: bool
 ) -> int:
-    """Check FILEs for what is known to end badly, before anything runs.
-
-    Profiles, requirements files, environment.yml, pyproject.toml, pip.conf and .condarc are understood; of a
-    folder those that stand in it, `-` is standard input. Exit 1 with errors (and, with --strict, warnings).
-
-    \b
-        provision lint requirements.txt
-        provision lint . --strict
-        pip freeze | provision lint -
-    """
     from provision.cli.rendering import print_json
     from provision.pipeline.checks import check_files, documents, nothing_to_lint
     from provision.pipeline.session import Session
@@ -88,19 +78,18 @@ def _place(finding: Finding) -> str:
 
 
 def _lines(place: str, finding: Finding) -> list[str]:
-    from provision.cli.rendering import COLOURS, paint
+    from provision.cli.rendering import COLOURS, pad, paint
 
-    said = finding.summary
     where = finding.evidence[0].source if finding.evidence else ""
-    said = said.removeprefix(f"{where}: ")
-    severity = paint(finding.severity.ljust(8), fg=COLOURS[finding.severity])
+    said = local(unplaced(finding.summary, where))
+    severity = paint(pad(word(f"cli.{finding.severity}"), 8), fg=COLOURS[finding.severity])
     lines = [f"  {place}  {severity} {said}  {paint(f'[{finding.code}]', dim=True)}"]
     indent = " " * (len(place) + 13)
-    ways = "; or ".join(remedy.text for remedy in finding.remedies)
+    ways = word("cli.lint.or").join(local(remedy.text) for remedy in finding.remedies)
     return [*lines, f"{indent}{ways}"] if ways else lines
 
 
 def summary(findings: Sequence[Finding], files: int) -> str:
-    counts = [(word, sum(f.severity == word for f in findings)) for word in ("error", "warning", "note")]
-    told = [f"{count} {word}{'s' * (count > 1)}" for word, count in counts if count]
-    return ", ".join(told) or f"Nothing found in {files} file{'s' * (files > 1)}."
+    counts = [(kind, sum(f.severity == kind for f in findings)) for kind in ("error", "warning", "note")]
+    told = [word(f"cli.lint.{kind}", count=count) for kind, count in counts if count]
+    return word("cli.comma").join(told) or word("cli.lint.nothing", count=files)

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from provision.cli.common import complete_profiles, json_option, quiet_option
+from provision.cli.helping import verb
+from provision.cli.language import word
 from provision.messages import message
 from provision.model.finding import Finding, LockError, Remedy, UnsatisfiableError, UsageError
 
@@ -22,50 +25,22 @@ EVERYTHING = "*"
 _FOLDER = click.Path(file_okay=False, path_type=Path)
 
 
-@click.command("lock", short_help="Pin the stack: every file with its hash, for each target and Python.")
+@verb("lock")
 @click.argument("profiles", nargs=-1, shell_complete=complete_profiles)
-@click.option("--all", "every", is_flag=True, help="Every profile in the folder profiles/.")
-@click.option(
-    "--check", is_flag=True, help="Only say whether the locks match their profiles (exit 4 if not)."
-)
-@click.option(
-    "--upgrade", multiple=True, is_flag=False, flag_value=EVERYTHING, metavar="[NAME]",
-    help="Take the newest version of this package (or, without a name, of all), not that of the former lock.",
-)  # fmt: skip
-@click.option(
-    "--target", "targets", multiple=True, help="Only this target (linux-x86_64, windows-x86_64, ...)."
-)
-@click.option("--python", "pythons", multiple=True, help="Only this Python (3.10).")
-@click.option("--offline", is_flag=True, help="Use caches only, no network.")
-@click.option(
-    "--catalog", "replay", type=_FOLDER, metavar="DIR",
-    help="Take what this recorded catalogue holds from it, and only the rest from the indexes.",
-)  # fmt: skip
-@click.option(
-    "--from", "taken", type=click.Path(exists=True, dir_okay=False, path_type=Path), metavar="FILE",
-    help="Take over what a conda-lock.yml pins (for a profile with manager: conda).",
-)  # fmt: skip
-@click.option(
-    "--record",
-    type=_FOLDER,
-    metavar="DIR",
-    help="Add the index pages and metadata that are used to a catalogue.",
-)
+@click.option("--all", "every", is_flag=True)
+@click.option("--check", is_flag=True)
+@click.option("--upgrade", multiple=True, is_flag=False, flag_value=EVERYTHING, metavar="[NAME]")
+@click.option("--target", "targets", multiple=True)
+@click.option("--python", "pythons", multiple=True)
+@click.option("--offline", is_flag=True)
+@click.option("--catalog", "replay", type=_FOLDER, metavar="DIR")
+@click.option("--from", "taken", type=click.Path(exists=True, dir_okay=False, path_type=Path), metavar="FILE")
+@click.option("--record", type=_FOLDER, metavar="DIR")
 @json_option
 @quiet_option
 def command(
     profiles: tuple[str, ...], every: bool, check: bool, as_json: bool, quiet: bool, **chosen: Any
 ) -> int:
-    """Lock PROFILES: one file for each variant, target and Python, beside the profile in locks/, to be committed.
-
-    Versions of a former lock stay as long as they fit.
-
-    \b
-        provision lock profiles/team.yaml
-        provision lock --all --upgrade numpy
-        provision lock --all --check                 in CI
-        provision lock diff HEAD:profiles/locks profiles/locks
-    """
     from provision.cli.common import make_session
     from provision.pipeline.profiles import read, variants_of
     from provision.pipeline.relocking import jobs_of, relock
@@ -74,6 +49,8 @@ def command(
     session.replay, session.record = _absolute(chosen["replay"]), _absolute(chosen["record"])
     session.taken = _absolute(chosen["taken"])
     names, more = _upgraded(chosen["upgrade"], session)
+    if every and not chosen["upgrade"]:
+        names = replace(names, settled=True)
     references = _references((*profiles, *more), every, session)
     sources = [v for reference in references for v in variants_of(read(reference, session.folder))]
     if check:
@@ -110,9 +87,10 @@ def _references(profiles: tuple[str, ...], every: bool, session: Session) -> lis
 
 
 def _nothing(chosen: dict[str, Any]) -> Finding:
-    asked = " and ".join(filter(None, (", ".join(chosen["targets"]), ", ".join(chosen["pythons"]))))
+    targets, pythons = ", ".join(chosen["targets"]), ", ".join(chosen["pythons"])
+    asked = message("cli.and", first=targets, second=pythons) if targets and pythons else targets or pythons
     return Finding(
-        "nothing-to-lock", "error", message("cli.nothing-to-lock.summary", what=asked or 'these profiles'),
+        "nothing-to-lock", "error", message("cli.nothing-to-lock.summary", what=asked or message("cli.these-profiles")),
         detail=message("cli.nothing-to-lock.detail"),
         remedies=(Remedy(message("cli.nothing-to-lock.way"), "provision why PROFILE python"),),
     )  # fmt: skip
@@ -131,14 +109,18 @@ def _check(sources: list[Source], session: Session, as_json: bool, quiet: bool) 
         return 0
     print_findings(findings)
     if not quiet:
-        say(f"{len(sources)} {'profile matches its' if len(sources) == 1 else 'profiles match their'} locks.")
+        say(word("cli.lock.matching", count=len(sources)))
     return 0
 
 
 def _tell(locked: Locked, session: Session) -> None:
     """One line of progress for each finished lock."""
-    packages = f": {len(locked.lock.pins)} packages, {locked.status}" if locked.lock else ""
-    session.reporter.stage("Locked" if locked.lock else "Failed", f"{_title(locked)}{packages}")
+    if locked.lock is None:
+        session.reporter.stage(word("cli.stage.failed"), _title(locked))
+        return
+    status = word(f"cli.lock.{locked.status}")
+    text = word("cli.lock.told", lock=_title(locked), count=len(locked.lock.pins), status=status)
+    session.reporter.stage(word("cli.stage.locked"), text)
 
 
 def _title(locked: Locked) -> str:
@@ -186,7 +168,14 @@ def _show(done: list[Locked]) -> None:
     from provision.locking.diffing import diff
 
     show([diff(d.before, d.lock) for d in done if d.lock is not None and d.status == "written"])
-    counts = {word: sum(d.status == word for d in done) for word in ("written", "unchanged", "failed")}
-    told = ", ".join(f"{count} {word}" for word, count in counts.items() if count)
-    where = f": {shown(done[0].path)}" if len(done) == 1 and done[0].lock else ""
-    say(f"{len(done)} locks: {told}" if len(done) > 1 else f"1 lock {done[0].status}{where}")
+    if len(done) > 1:
+        counts = {s: sum(d.status == s for d in done) for s in ("written", "unchanged", "failed")}
+        told = [
+            word("cli.lock.count", count=count, status=word(f"cli.lock.{status}"))
+            for status, count in counts.items()
+            if count
+        ]
+        say(word("cli.lock.several", count=len(done), told=told))
+        return
+    where = f"{word('cli.colon')}{shown(done[0].path)}" if done[0].lock else ""
+    say(word("cli.lock.one", status=word(f"cli.lock.{done[0].status}")) + where)

@@ -9,28 +9,21 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from provision.cli.common import json_option
+from provision.cli.helping import verb
+from provision.cli.language import local, word
 
 if TYPE_CHECKING:
     from provision.locking.diffing import Difference
 
 
-@click.command("lock diff", short_help="Say what changed between two locks, for a review.")
+@verb("lock.diff")
 @click.argument("old")
 @click.argument("new")
 @click.option(
-    "--format", "form", type=click.Choice(["text", "markdown", "json"]), default="text", show_default=True,
-    help="How to print it; markdown is for a comment in a review.",
-)  # fmt: skip
+    "--format", "form", type=click.Choice(["text", "markdown", "json"]), default="text", show_default=True
+)
 @json_option
 def command(old: str, new: str, form: str, as_json: bool) -> int:
-    """Say what changed from OLD to NEW: the stack, versions up and down, what was added and removed, and why.
-
-    OLD and NEW are lock files or folders of them, as they are here or at a revision of git.
-
-    \b
-        provision lock diff old.lock.yaml new.lock.yaml
-        provision lock diff HEAD:profiles/locks profiles/locks --format markdown
-    """
     from provision.cli.rendering import print_json, say
     from provision.locking.diffing import markdown
     from provision.pipeline.comparing import compare
@@ -40,11 +33,11 @@ def command(old: str, new: str, form: str, as_json: bool) -> int:
     if as_json or form == "json":
         print_json({"locks": [as_document(one) for one in found], "findings": []})
     elif form == "markdown":
-        say(markdown(found).rstrip("\n"))
+        say(local(markdown(found)).rstrip("\n"))
     else:
         show(found)
         if not found:
-            say("No lock changed.")
+            say(word("cli.lock-diff.none"))
     return 0
 
 
@@ -55,7 +48,7 @@ def show(found: Sequence[Difference]) -> None:
 
     groups: dict[tuple[str, ...], list[Difference]] = {}
     for one in found:
-        groups.setdefault((summary(one), *lines(one)), []).append(one)
+        groups.setdefault((local(summary(one)), *lines(one)), []).append(one)
     for (told, *body), members in groups.items():
         for one in members:
             say(f"{paint(one.title, sys.stdout, bold=True)}   {told}")
@@ -69,15 +62,16 @@ def lines(one: Difference) -> list[str]:
     from provision.locking.diffing import sections
 
     colours = {"up": "green", "added": "green", "down": "yellow", "removed": "red"}
-    rows = []
+    rows, painted = [], []
     for title, found in sections(one):
-        for number, (word, name, values, why) in enumerate(found):
-            rows.append(("" if number else title, word, name, f"{values}   {why}".rstrip()))
+        for number, (what, name, values, why) in enumerate(found):
+            said = local(what)
+            rows.append(
+                ("" if number else local(title), said, name, f"{local(values)}   {local(why)}".rstrip())
+            )
+            painted.append(paint(said, sys.stdout, fg=colours[what]) if what in colours else said)
     plain = table(rows)
-    return [
-        line.replace(row[1], paint(row[1], sys.stdout, fg=colours[row[1]]), 1) if row[1] in colours else line
-        for line, row in zip(plain, rows, strict=True)
-    ]
+    return [line.replace(row[1], colour, 1) for line, row, colour in zip(plain, rows, painted, strict=True)]
 
 
 def as_document(one: Difference) -> dict[str, Any]:

@@ -17,30 +17,21 @@ from provision.cli.common import (
     set_option,
     world_options,
 )
+from provision.cli.helping import verb
+from provision.messages import message
 
 
-@click.command("plan", short_help="Show what apply would do. Changes nothing.")
+@verb("plan")
 @profile_argument()
 @environment_option
 @device_option
-@click.option(
-    "--python", metavar="VERSION|PATH", help="Take this Python (3.10, or the path of an interpreter)."
-)
-@click.option("--variant", metavar="NAME", help="Take this variant of the profile, not the first that fits.")
-@click.option("--locked", is_flag=True, help="Do not make or change a lock; fail if it is missing or stale.")
-@click.option(
-    "--in-place",
-    is_flag=True,
-    help="Change an environment that somebody else made where it stands; what is removed is kept until all is proven.",
-)
-@click.option("--reinstall", is_flag=True, help="Plan a new generation even if nothing has changed.")
-@click.option(
-    "--out",
-    type=click.Path(dir_okay=False, path_type=Path),
-    metavar="FILE",
-    help="Keep the plan: `provision apply FILE` carries out exactly this, or says that it is stale.",
-)
-@click.option("--exit-code", is_flag=True, help="Exit 2 if there is something to do.")
+@click.option("--python", metavar="VERSION|PATH")
+@click.option("--variant", metavar="NAME")
+@click.option("--locked", is_flag=True)
+@click.option("--in-place", is_flag=True)
+@click.option("--reinstall", is_flag=True)
+@click.option("--out", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE")
+@click.option("--exit-code", is_flag=True)
 @gate_options
 @set_option
 @world_options
@@ -49,14 +40,6 @@ from provision.cli.common import (
 def command(
     profile: str, as_json: bool, quiet: bool, exit_code: bool, out: Path | None, **chosen: Any
 ) -> int:
-    """Show what `apply` would do for PROFILE, or what blocks it (exit 5). The environment is not touched.
-
-    A missing lock is made, as apply would.
-
-    \b
-        provision plan profiles/team.yaml
-        provision plan nvidia-torch --machine server.yaml
-    """
     from provision.cli.common import make_session
     from provision.cli.rendering import print_json
     from provision.pipeline.environments import Options, prepare
@@ -70,7 +53,7 @@ def command(
     )
     options = Options(**chosen, partial=True)
     if out is not None and options.in_place:
-        raise click.UsageError("--out keeps plans for generations only, not for --in-place.")
+        raise click.UsageError(message("usage.out-in-place"))
     prepared = prepare(profile, session, options)
     if out is not None and not prepared.plan.blockers:
         from provision.pipeline.saved import save

@@ -2,19 +2,13 @@
 
 from __future__ import annotations
 
-import click
-
 from provision.cli.common import json_option
+from provision.cli.helping import verb
 
 
-@click.command("profiles", short_help="List the profiles that come with provision.")
+@verb("profiles")
 @json_option
 def command(as_json: bool) -> int:
-    """List the profiles that come with provision: name, targets, what they are for.
-
-    \b
-        provision profiles
-    """
     from provision.cli.rendering import print_json, say, table
     from provision.pipeline.profiles import bundled, read
     from provision.pipeline.session import Session

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import click
-
 from provision.cli.common import (
     environment_option,
     json_option,
@@ -12,20 +10,16 @@ from provision.cli.common import (
     recovered_json,
     reference_argument,
 )
+from provision.cli.helping import verb
+from provision.cli.language import word
 
 
-@click.command("recover", short_help="Make whole what an interrupted run left.")
+@verb("recover")
 @reference_argument
 @environment_option
 @json_option
 @quiet_option
 def command(reference: str | None, environment: str | None, as_json: bool, quiet: bool) -> int:
-    """Take back (or complete) what a killed run left of the environment of REFERENCE (a profile or the environment's
-    path; without it the only environment of this folder). Every verb that changes an environment does this first.
-
-    \b
-        provision recover
-    """
     from provision.cli.rendering import print_json, say
     from provision.pipeline.places import find_environment, recovered_text
     from provision.pipeline.returning import run_recover
@@ -43,5 +37,5 @@ def command(reference: str | None, environment: str | None, as_json: bool, quiet
             }
         )
     elif not quiet:
-        say(f"Recovered: {recovered_text(done)}." if done else "Nothing to recover: no run was interrupted.")
+        say(word("cli.recovered", what=recovered_text(done)) if done else word("cli.recovered.nothing"))
     return 0

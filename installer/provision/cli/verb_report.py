@@ -7,30 +7,24 @@ from pathlib import Path
 import click
 
 from provision.cli.common import json_option
+from provision.cli.helping import verb
+from provision.cli.language import word
 from provision.messages import message
 from provision.model.finding import Finding, Remedy, UsageError
 
 
-@click.command("report", short_help="Write a bundle for a bug report, without names and secrets.")
+@verb("report")
 @click.argument("subject", required=False, metavar="[PROFILE|ENVIRONMENT|PYTHON]")
 @click.option(
-    "--output", type=click.Path(dir_okay=False, path_type=Path), default=Path("provision-report.zip"),
-    metavar="FILE", show_default=True, help="Where to write it.",
-)  # fmt: skip
-@click.option(
-    "--log", type=click.Path(exists=True, dir_okay=False, path_type=Path), metavar="FILE",
-    help="Put this log in, too.",
-)  # fmt: skip
+    "--output",
+    type=click.Path(dir_okay=False, path_type=Path),
+    default=Path("provision-report.zip"),
+    metavar="FILE",
+    show_default=True,
+)
+@click.option("--log", type=click.Path(exists=True, dir_okay=False, path_type=Path), metavar="FILE")
 @json_option
 def command(subject: str | None, output: Path, log: Path | None, as_json: bool) -> int:
-    """Write what a bug report needs: the machine, the findings of doctor, lock, receipts and journal.
-
-    User names, home folders, hosts, addresses, serial numbers, tokens, proxies and credentials are replaced. Look
-    through it before you send it.
-
-    \b
-        provision report
-    """
     from provision.cli.rendering import print_json, say, size
     from provision.pipeline.reporting import make_bundle
     from provision.pipeline.session import Session
@@ -42,7 +36,7 @@ def command(subject: str | None, output: Path, log: Path | None, as_json: bool) 
     except OSError as error:
         raise UsageError(
             Finding(
-                "unwritable", "error", f"{output}: {error.strerror or error}.",
+                "unwritable", "error", message("cli.unwritable.summary", path=output, error=error.strerror or error),
                 remedies=(Remedy(message("cli.unwritable.way"), "provision report --output FILE"),),
             )
         ) from None  # fmt: skip
@@ -51,8 +45,6 @@ def command(subject: str | None, output: Path, log: Path | None, as_json: bool) 
             {"file": str(output), "size": len(bundle.data), "holds": list(bundle.names), "findings": []}
         )
     else:
-        say(f"Written: {output} ({size(len(bundle.data))}), with {', '.join(bundle.names)}")
-        say(
-            "Names, home folders, hosts, serial numbers and secrets are replaced. Look through it before you send it."
-        )
+        say(word("cli.report.written", path=output, size=size(len(bundle.data)), names=bundle.names))
+        say(word("cli.report.replaced"))
     return 0

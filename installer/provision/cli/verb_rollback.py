@@ -12,27 +12,20 @@ from provision.cli.common import (
     recovered_json,
     reference_argument,
 )
+from provision.cli.helping import verb
+from provision.cli.language import word
 
 
-@click.command("rollback", short_help="Go back to an earlier generation, at once.")
+@verb("rollback")
 @reference_argument
-@click.option(
-    "--to", type=click.IntRange(min=1), metavar="N", help="This one; without it the last proven one before."
-)
-@click.option("-y", "--yes", is_flag=True, help="Go there even if its proof failed.")
+@click.option("--to", type=click.IntRange(min=1), metavar="N")
+@click.option("-y", "--yes", is_flag=True)
 @environment_option
 @json_option
 @quiet_option
 def command(
     reference: str | None, to: int | None, yes: bool, environment: str | None, as_json: bool, quiet: bool
 ) -> int:
-    """Point the environment of REFERENCE (a profile or the environment's path; without it the only environment of
-    this folder) at an earlier generation. Nothing is built or fetched; `rollback --to N` goes forward again too.
-
-    \b
-        provision rollback
-        provision rollback --to 2
-    """
     from provision.cli.rendering import print_json, say
     from provision.pipeline.places import find_environment
     from provision.pipeline.returning import run_rollback
@@ -52,6 +45,7 @@ def command(
             }
         )
     elif not quiet:
-        back = f" (was {done.former}; back: provision rollback --to {done.former})" if done.former else ""
-        say(f"{path} is generation {done.generation}{back if done.changed else ' already'}")
+        key = "back" if done.changed and done.former else "done" if done.changed else "already"
+        text = word(f"cli.rollback.{key}", environment=path, generation=done.generation, former=done.former)
+        say(text)
     return 0

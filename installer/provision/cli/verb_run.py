@@ -10,32 +10,24 @@ import sys
 import click
 
 from provision.cli.common import environment_option, json_option
+from provision.cli.helping import verb
 from provision.messages import message
 from provision.model.finding import Finding, Remedy, UsageError
 
 
-@click.command(
-    "run", short_help="Run a command inside the environment.",
-    context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False},
-)  # fmt: skip
+@verb("run", context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False})
 @environment_option
 @json_option
 @click.argument("words", nargs=-1, type=click.UNPROCESSED, metavar="[PROFILE] -- COMMAND [ARGUMENTS]...")
 def command(words: tuple[str, ...], environment: str | None, as_json: bool) -> int:
-    """Run COMMAND with the environment first on PATH and the profile's variables set. Its exit code is this one's.
-
-    With --json the command's own output goes to stderr, and one document says how it ended.
-
-    \b
-        provision run -- python train.py
-        provision run profiles/team.yaml -- jupyter lab
-    """
-    from provision.pipeline.environments import command_environment, current_state
+    from provision.pipeline.places import current_state
+    from provision.pipeline.running import command_environment
     from provision.pipeline.session import Session
 
     profile, arguments = _split(words)
-    state = current_state(Session(), profile, environment)
-    variables = command_environment(state, dict(os.environ))
+    session = Session()
+    state = current_state(session, profile, environment)
+    variables = command_environment(state, session, dict(os.environ))
     program = shutil.which(arguments[0], path=variables["PATH"])
     if program is None:
         raise UsageError(

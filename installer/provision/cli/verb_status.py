@@ -4,43 +4,61 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import click
-
 from provision.cli.common import environment_option, json_option, profile_argument, quiet_option
+from provision.cli.helping import verb
+from provision.cli.language import word
 
 if TYPE_CHECKING:
     from provision.pipeline.session import Session
 
 
-@click.command("status", short_help="Say whether the environment still is what was proven.")
+@verb("status")
 @profile_argument(required=False)
 @environment_option
 @json_option
 @quiet_option
 def command(profile: str | None, environment: str | None, as_json: bool, quiet: bool) -> int:
-    """Say which generation the environment of PROFILE (or the only one of this folder) is, and whether it is still
-    what was proven. Exit 1 if it is not. Looks at names, sizes and times only.
-
-    \b
-        provision status
-    """
     from dataclasses import asdict
 
     from provision.cli.rendering import print_json
-    from provision.pipeline.environments import current_state
+    from provision.pipeline.places import current_state
     from provision.pipeline.session import Session
 
     session = Session()
     state = current_state(session, profile, environment)
     if state.kind == "foreign" and session.files.stat(f"{state.environment}/conda-meta") is not None:
         return _conda(state.environment, session, as_json, quiet)
+    if state.kind == "foreign":
+        return _foreign(state.environment, session, as_json, quiet)
     if as_json:
         print_json({**asdict(state), "drifted": state.drifted, "findings": []})
     elif not quiet:
         from provision.cli.showing import show_status
 
         show_status(state)
-    return 0 if state.kind == "ours" and not state.drifted else 1
+    return 0 if state.kind in ("ours", "adopted") and not state.drifted else 1
+
+
+def _foreign(environment: str, session: Session, as_json: bool, quiet: bool) -> int:
+    """An environment of another maker: what it is, and what is broken in it."""
+    from provision.cli.rendering import print_findings, print_json, say
+    from provision.cli.showing import shown
+    from provision.pipeline.strangers import damage, stock_of, words
+
+    stock = stock_of(session, environment)
+    findings = tuple(damage(stock))
+    if as_json:
+        rows = [{"name": one.name, "version": one.version} for one in stock.distributions]
+        print_json(
+            {"kind": "foreign", "environment": environment, "manager": stock.maker, "python": stock.python,
+             "packages": rows, "findings": [f.to_json() for f in findings]}
+        )  # fmt: skip
+    elif not quiet:
+        say(f"{shown(environment)}   {word('cli.status.stranger', what=words(stock))}")
+        print_findings(findings, err=False)
+        if stock.packages and not stock.externally_managed:
+            say(word("cli.status.in-place", environment=shown(environment)))
+    return 1
 
 
 def _conda(prefix: str, session: Session, as_json: bool, quiet: bool) -> int:
@@ -63,9 +81,8 @@ def _conda(prefix: str, session: Session, as_json: bool, quiet: bool) -> int:
              "findings": [f.to_json() for f in findings]}
         )  # fmt: skip
     elif not quiet:
-        beside = f" and {len(found.wheels)} wheels" if found.wheels else ""
-        say(
-            f"{shown(prefix)}   a conda environment, not made by provision: {len(found.packages)} packages{beside}"
-        )
+        key = "conda-wheels" if found.wheels else "conda"
+        text = word(f"cli.status.{key}", count=len(found.packages), wheels=len(found.wheels))
+        say(f"{shown(prefix)}   {text}")
         print_findings(findings, err=False)
     return 1

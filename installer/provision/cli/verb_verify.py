@@ -14,19 +14,16 @@ from provision.cli.common import (
     profile_argument,
     quiet_option,
 )
+from provision.cli.helping import verb
+from provision.cli.language import word
 
 
-@click.command("verify", short_help="Prove an environment again: its smoke jobs train on the device.")
+@verb("verify")
 @profile_argument(required=False)
 @environment_option
 @device_option
-@click.option(
-    "--level", type=click.Choice(["quick", "train", "full"]),
-    help="Prove this instead of the profile's level: quick imports and multiplies, train trains, full does all else too.",
-)  # fmt: skip
-@click.option(
-    "--files", "only_files", is_flag=True, help="Hold every file against what was installed; run no job."
-)
+@click.option("--level", type=click.Choice(["quick", "train", "full"]))
+@click.option("--files", "only_files", is_flag=True)
 @json_option
 @quiet_option
 def command(
@@ -37,18 +34,11 @@ def command(
     machine_file: Path | None = None,
     **chosen: Any,
 ) -> int:
-    """Run the smoke jobs of the environment that PROFILE (or the only one of this folder) names; exit 1 if one fails.
-
-    With --files every file is held against the packages' own records, the lock and the placed libraries instead.
-
-    \b
-        provision verify profiles/team.yaml
-        provision verify --device cpu
-    """
     if only_files:
         return _files(profile, chosen["environment"], as_json, quiet)
     from provision.cli.common import make_session
     from provision.cli.rendering import print_findings, print_json, say
+    from provision.cli.showing import verdict
     from provision.pipeline.environments import Options, run_verify
 
     session = make_session(quiet=quiet, as_json=as_json)
@@ -61,22 +51,23 @@ def command(
     else:
         print_findings(findings)
         if not quiet:
-            say(f"Verdict: {receipt.verdict}. {receipt.proves}")
+            say(verdict(receipt.verdict, receipt.proves))
     return 0 if receipt.verdict == "passed" else 1
 
 
 def _files(profile: str | None, environment: str | None, as_json: bool, quiet: bool) -> int:
     from provision.cli.common import make_session
     from provision.cli.rendering import print_findings, print_json, say
+    from provision.cli.showing import verdict
     from provision.pipeline.filechecks import run_file_check
-    from provision.verifying.files import verdict
+    from provision.verifying.files import verdict as all_sound
 
     session = make_session(quiet=quiet, as_json=as_json)
     try:
         found = run_file_check(profile, session, environment)
     finally:
         session.reporter.close()  # type: ignore[attr-defined]
-    sound = verdict(found.findings)
+    sound = all_sound(found.findings)
     if as_json:
         print_json(
             {
@@ -88,8 +79,11 @@ def _files(profile: str | None, environment: str | None, as_json: bool, quiet: b
     else:
         print_findings(found.findings)
         if not quiet:
-            what = f"{found.files:,} files of {found.packages} packages, {found.size / 1e9:,.2f} GB"
-            say(
-                f"{'Verdict: passed' if sound else 'Verdict: failed'}. {what}, against records, lock and manifest."
+            text = word(
+                "cli.verify.files",
+                files=f"{found.files:,}",
+                packages=found.packages,
+                size=f"{found.size / 1e9:,.2f}",
             )
+            say(verdict("passed" if sound else "failed", text))
     return 0 if sound else 1

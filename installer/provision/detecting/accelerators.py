@@ -12,6 +12,7 @@ from provision.detecting import boards, pci, sdks, tools, visible, wsl
 from provision.detecting.rows import Row, table
 from provision.detecting.sighting import Sighting, found, joined, saw
 from provision.detecting.told import Told, each_code_once, united
+from provision.messages import message
 from provision.model.finding import Finding
 from provision.model.machine import Device
 from provision.ports import Host, Reader
@@ -153,9 +154,9 @@ def _silent(view: _View, vendor: str, cards: tuple[Device, ...], answers: list[T
     yield found(
         "driver-missing",
         "warning",
-        f"There is a {vendor} card and no driver holds it: {names}",
+        message("detecting.silent.there-is-card-and-no", vendor=vendor, names=names),
         evidence=[(card.source, card.facts["pci-id"]) for card in cards],
-        remedies=["Install the vendor's driver and restart; in a container, pass its device nodes in."],
+        remedies=[message("detecting.silent.install-vendors-driver-and-restart")],
     )
 
 
@@ -176,8 +177,8 @@ def _unlike(devices: tuple[Device, ...]) -> Iterator[Finding]:
             yield found(
                 "unlike-cards",
                 "note",
-                f"The {vendor} devices are not alike: {', '.join(kinds)}",
-                detail="A build that is to run on all of them must hold code for each.",
+                message("detecting.unlike.devices-are-not-alike", vendor=vendor, kinds=tuple(kinds)),
+                detail=message("detecting.unlike.build-that-is-to-run"),
                 evidence=[
                     (device.pci or device.source, f"{device.name} {device.capability}") for device in mine
                 ],

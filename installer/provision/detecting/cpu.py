@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from provision.detecting.sighting import NOTHING, Sighting, found, joined, saw, trouble
+from provision.messages import message
 from provision.ports import Host, Reader
 
 _WINDOWS_CPU = r"HKEY_LOCAL_MACHINE\HARDWARE\DESCRIPTION\System\CentralProcessor\0"
@@ -63,11 +64,18 @@ def _warnings(arch: str, seen: Sighting) -> list[Sighting]:
             found(
                 "cpu-no-avx",
                 "warning",
-                f"This processor has no AVX: {seen.facts.get('cpu') or 'name not told'}",
-                detail="Code built with AVX ends here with 'Illegal instruction'; the public wheels of "
-                "TensorFlow are built so.",
-                evidence=[(seen.evidence["cpu_flags"], "no avx among " + " ".join(flags))],
-                remedies=["Use another machine, or a build of the framework for this processor."],
+                message(
+                    "detecting.warnings.this-processor-has-no-avx",
+                    cpu=seen.facts.get("cpu") or message("detecting.warnings.name-not-told"),
+                ),
+                detail=message("detecting.warnings.code-built-with-avx-ends"),
+                evidence=[
+                    (
+                        seen.evidence["cpu_flags"],
+                        message("detecting.warnings.no-avx-among", flags=" ".join(flags)),
+                    )
+                ],
+                remedies=[message("detecting.warnings.use-another-machine-or-build")],
             )
         )
     ]

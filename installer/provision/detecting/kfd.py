@@ -8,6 +8,7 @@ from dataclasses import replace
 
 from provision.detecting.sighting import found
 from provision.detecting.told import Told
+from provision.messages import message
 from provision.model.finding import Finding
 from provision.model.machine import Device
 from provision.ports import Reader
@@ -68,9 +69,9 @@ def _rights(reader: Reader, devices: list[Device]) -> Iterator[Finding]:
         yield found(
             "permission",
             "error",
-            f"This user may not open {_NODE}, so no program of theirs can use the GPU",
-            evidence=[(_NODE, "no right to read and write")],
+            message("detecting.rights.this-user-may-not-open", node=_NODE),
+            evidence=[(_NODE, message("detecting.rights.no-right-to-read-and"))],
             remedies=[
-                ("Join the groups that own it and log in again.", 'sudo usermod -aG render,video "$USER"')
+                (message("detecting.rights.join-groups-that-own-it"), 'sudo usermod -aG render,video "$USER"')
             ],
         )

@@ -12,12 +12,14 @@ from typing import NamedTuple
 
 from provision.detecting.rows import Row, table
 from provision.detecting.sighting import Sighting, found
+from provision.messages import message
 from provision.model.finding import Finding
 from provision.model.machine import Software
 from provision.ports import Host, Reader
 
-#: Places in the order of the search: LD_LIBRARY_PATH beats the RUNPATH by which wheels find theirs.
-_REACHED = ("ld-library-path", "path", "venv", "conda", "ld-cache")
+#: Places in the order of the search: Windows looks in its own folder before PATH; LD_LIBRARY_PATH beats the RUNPATH
+#: by which wheels find theirs.
+_REACHED = ("system", "ld-library-path", "path", "venv", "conda", "ld-cache")
 _TOOLKITS = ("/usr/local/cuda", "/usr/local/cuda-*", "/opt/cuda")
 _WINDOWS_TOOLKITS = r"C:\Program Files\NVIDIA GPU Computing Toolkit\CUDA\v*"
 
@@ -55,6 +57,7 @@ def _folders(look: _Look) -> Iterator[tuple[str, str]]:
     """(place, folder) in the order of the search."""
     variables = look.reader.environ()
     if look.host.os == "windows":
+        yield "system", variables.get("SystemRoot", r"C:\Windows") + r"\System32"
         yield from (("path", folder) for folder in look.entries("PATH"))
     else:
         yield from (("ld-library-path", folder) for folder in look.entries("LD_LIBRARY_PATH"))
@@ -201,22 +204,42 @@ def _rank(place: str) -> int:
     return _REACHED.index(place) if place in _REACHED else len(_REACHED)
 
 
+#: Places that the user fills, in words.
+_WHERE = {"ld-library-path": "LD_LIBRARY_PATH", "path": "PATH", "system": "System32"}
+
+
 def _shadowed(copies: tuple[Software, ...]) -> Iterator[Finding]:
     """A copy on a search path of the user's hides another version, such as the one that a wheel brought."""
     for winner in copies:
-        if not winner.active or winner.place not in ("ld-library-path", "path"):
+        if not winner.active or winner.place not in _WHERE:
             continue
         hidden = [copy for copy in copies if _hides(winner, copy)]
         if hidden:
-            variable = "LD_LIBRARY_PATH" if winner.place == "ld-library-path" else "PATH"
             yield found(
                 "library-shadowed",
                 "warning",
-                f"{winner.facts['library']} {winner.version} on {variable} hides "
-                + ", ".join(f"{copy.version} ({copy.place})" for copy in hidden),
+                message(
+                    "detecting.shadowed.in-hides"
+                    if winner.place == "system"
+                    else "detecting.shadowed.on-hides",
+                    library=winner.facts["library"],
+                    version=winner.version,
+                    variable=_WHERE[winner.place],
+                    others=[f"{copy.version} ({copy.place})" for copy in hidden],
+                ),
                 evidence=[(copy.path, copy.version) for copy in (winner, *hidden)],
-                remedies=[f"Take {winner.path.rpartition(winner.facts['library'])[0]} out of {variable}."],
+                remedies=[_uncovered(winner)],
             )
+
+
+def _uncovered(winner: Software) -> str:
+    if winner.place == "system":
+        return message("detecting.shadowed.remove", path=winner.path)
+    return message(
+        "detecting.shadowed.take-out",
+        folder=winner.path.rpartition(winner.facts["library"])[0],
+        variable=_WHERE[winner.place],
+    )
 
 
 def _hides(winner: Software, copy: Software) -> bool:
@@ -234,10 +257,16 @@ def _partial(look: _Look, folders: Iterable[tuple[str, str]]) -> Iterator[Findin
                 yield found(
                     "library-partial",
                     "error",
-                    f"{folder} holds {len(there)} of the {len(row['members'])} files of {row['main']}",
-                    detail="They load one another by name: a partial copy fails at the first that lacks.",
+                    message(
+                        "detecting.partial.holds-files",
+                        folder=folder,
+                        there=len(there),
+                        all=len(row["members"]),
+                        library=row["main"],
+                    ),
+                    detail=message("detecting.partial.they-load-one-another-by"),
                     evidence=[(folder, ", ".join(there)), ("knowledge", row["id"])],
-                    remedies=["Put the whole set of one archive there, or remove it."],
+                    remedies=[message("detecting.partial.put-whole-set-one-archive")],
                 )
 
 

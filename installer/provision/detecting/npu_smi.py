@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from provision.detecting import tables
 from provision.detecting.sighting import found
 from provision.detecting.told import Told, address, mebibytes
+from provision.messages import message
 from provision.model.finding import Finding
 from provision.model.machine import Device
 
@@ -56,9 +57,12 @@ def _unwell(device: Device, health: str) -> Finding:
     return found(
         "device-unhealthy",
         "error" if health in ("Critical", "Alarm") else "warning",
-        f"Ascend chip {device.pci} reports its health as {health}",
+        message("detecting.unwell.ascend-chip-reports-its-health", pci=device.pci, health=health),
         evidence=[(_SOURCE, f"{device.name} {device.pci} {health}")],
         remedies=[
-            ("Ask the tool what is wrong.", f"npu-smi info -t health -i {device.facts.get('index', '0')}")
+            (
+                message("detecting.unwell.ask-tool-what-is-wrong"),
+                f"npu-smi info -t health -i {device.facts.get('index', '0')}",
+            )
         ],
     )

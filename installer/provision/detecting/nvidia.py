@@ -11,6 +11,7 @@ from provision.detecting.rows import table
 from provision.detecting.sighting import Sighting, found, saw
 from provision.detecting.told import Told, each_code_once, united
 from provision.detecting.tools import path_of
+from provision.messages import message
 from provision.model.finding import Finding
 from provision.model.machine import Device
 from provision.ports import Host, Reader
@@ -86,10 +87,11 @@ def _checks(sources: _Sources) -> Iterator[Finding]:
         yield found(
             "sources-disagree",
             "warning",
-            "The parts of the NVIDIA driver are of different versions: "
-            + ", ".join(sorted(set(drivers.values()))),
+            message(
+                "detecting.checks.parts-nvidia-driver-are-different", drivers=sorted(set(drivers.values()))
+            ),
             evidence=drivers.items(),
-            remedies=["Restart the computer; if it stays so, install one driver anew and remove the other."],
+            remedies=[message("detecting.checks.restart-computer-if-it-stays")],
         )
     if sources.nvml and sources.smi and sources.nvml.devices and sources.smi.devices:
         yield from _compared(sources.nvml, sources.smi)
@@ -97,16 +99,26 @@ def _checks(sources: _Sources) -> Iterator[Finding]:
 
 def _compared(first: Told, second: Told) -> Iterator[Finding]:
     if len(first.devices) != len(second.devices):
-        yield _differ("number of cards", str(len(first.devices)), str(len(second.devices)), second.source)
+        yield _differ(
+            message("detecting.compared.number-cards"),
+            str(len(first.devices)),
+            str(len(second.devices)),
+            second.source,
+        )
     others = {device.pci: device for device in second.devices if device.pci}
     for device in first.devices:
         other = others.get(device.pci)
         if other and device.capability and other.capability and device.capability != other.capability:
-            yield _differ(f"capability of {device.pci}", device.capability, other.capability, second.source)
+            yield _differ(
+                message("detecting.compared.capability", pci=device.pci),
+                device.capability,
+                other.capability,
+                second.source,
+            )
 
 
 def _differ(what: str, one: str, other: str, source: str) -> Finding:
-    summary = f"NVML and nvidia-smi tell a different {what}: {one} and {other}"
+    summary = message("detecting.differ.nvml-and-nvidia-smi-tell", what=what, one=one, other=other)
     return found("sources-disagree", "warning", summary, evidence=[("NVML", one), (source, other)])
 
 
@@ -117,29 +129,34 @@ def _no_driver(reader: Reader, host: Host, cards: tuple[Device, ...]) -> Iterato
     seen = [(card.source, card.facts["pci-id"]) for card in cards]
     holders = {card.facts.get("kernel-driver", "") for card in cards}
     if holders == {"vfio-pci"}:
-        summary = f"The NVIDIA card is handed to a virtual machine (vfio-pci): {names}"
+        summary = message("detecting.no-driver.nvidia-card-is-handed-to", names=names)
         yield found(
-            "device-passed-through", "warning", summary, evidence=seen, remedies=["Use it in that machine."]
+            "device-passed-through",
+            "warning",
+            summary,
+            evidence=seen,
+            remedies=[message("detecting.no-driver.use-it-in-that-machine")],
         )
     elif reader.exists("/.dockerenv") or reader.exists("/run/.containerenv"):
         yield found(
             "container-without-driver",
             "error",
-            f"This container sees an NVIDIA card on the bus and no driver: {names}",
+            message("detecting.no-driver.this-container-sees-nvidia-card", names=names),
             evidence=seen,
             remedies=[
-                ("Start the container with access to the GPUs.", "docker run --gpus all ..."),
-                "On the host the NVIDIA Container Toolkit must be installed.",
+                (message("detecting.no-driver.start-container-with-access-to"), "docker run --gpus all ..."),
+                message("detecting.no-driver.on-host-nvidia-container-toolkit"),
             ],
         )
     else:
-        held = "; nouveau holds it, which serves no CUDA" if "nouveau" in holders else ""
         yield found(
             "driver-missing",
             "error",
-            f"There is an NVIDIA card and no NVIDIA driver: {names}{held}",
+            message("detecting.no-driver.nouveau", names=names)
+            if "nouveau" in holders
+            else message("detecting.no-driver.there-is-nvidia-card-and", names=names),
             evidence=seen,
-            remedies=["Install NVIDIA's driver from the packages of your system and restart."],
+            remedies=[message("detecting.no-driver.install-nvidias-driver-from-packages")],
         )
 
 
@@ -148,19 +165,21 @@ def _of_device(device: Device) -> Iterator[Finding]:
         yield found(
             "mig-no-instances",
             "error",
-            f"{device.name or device.pci} is in MIG mode and has no instances: no program can use it",
-            evidence=[(device.source, "MIG enabled, no GPU instance")],
+            message("detecting.of-device.is-in-mig-mode-and", card=device.name or device.pci),
+            evidence=[(device.source, message("detecting.of-device.mig-enabled-no-gpu-instance"))],
             remedies=[
-                ("Create instances,", "sudo nvidia-smi mig -cgi 19 -C"),
-                ("or leave MIG mode.", "sudo nvidia-smi -mig 0"),
+                (message("detecting.of-device.create-instances"), "sudo nvidia-smi mig -cgi 19 -C"),
+                (message("detecting.of-device.or-leave-mig-mode"), "sudo nvidia-smi -mig 0"),
             ],
         )
     if not device.capability:
         yield found(
             "capability-unknown",
             "warning",
-            f"The compute capability of {device.name or device.pci or 'an NVIDIA card'} is not known",
-            detail="This nvidia-smi is too old to tell it, and the card's PCI id is not on record.",
+            message("detecting.of-device.compute-capability-is-not-known", card=device.name or device.pci)
+            if device.name or device.pci
+            else message("detecting.of-device.capability-of-card-unknown"),
+            detail=message("detecting.of-device.this-nvidia-smi-is-too"),
             evidence=[(device.source, device.facts.get("pci-id", ""))],
-            remedies=["State it: capability.nvidia=8.6 (the value is in NVIDIA's list of CUDA GPUs)."],
+            remedies=[message("detecting.of-device.state-it-capability-nvidia-8")],
         )

@@ -11,6 +11,7 @@ from provision.detecting.rows import Row, table
 from provision.detecting.sighting import found
 from provision.detecting.told import Told, address
 from provision.detecting.tools import finding_of
+from provision.messages import message
 from provision.model.finding import Finding
 from provision.model.machine import Device
 from provision.ports import Output, Reader
@@ -31,11 +32,25 @@ def probe(reader: Reader, libraries: Sequence[str]) -> Told | None:
 
 def _broken(output: Output) -> Finding:
     if output.code is None:
-        what = f"NVML did not answer within {tools.TIME_LIMIT:g} s"
-        return found("tool-timeout", "warning", what, remedies=["A restart frees a wedged device or driver."])
-    ended = f"ended with code {output.code}" if output.code > 0 else f"was ended by signal {-output.code}"
+        what = message("detecting.broken.nvml-did-not-answer-within", time_limit=f"{tools.TIME_LIMIT:g}")
+        return found(
+            "tool-timeout",
+            "warning",
+            what,
+            remedies=[message("detecting.broken.restart-frees-wedged-device-or")],
+        )
+    ended = (
+        message("detecting.broken.ended", code=output.code)
+        if output.code > 0
+        else message("detecting.broken.killed", signal=-output.code)
+    )
     said = [(_SOURCE, output.stderr[-300:])]
-    return found("tool-failed", "warning", f"The library of the NVIDIA driver {ended}", evidence=said)
+    return found(
+        "tool-failed",
+        "warning",
+        ended,
+        evidence=said,
+    )
 
 
 def parse(text: str) -> Told:
@@ -47,7 +62,10 @@ def parse(text: str) -> Told:
         told = None
     if not isinstance(told, dict):
         return Told(
-            source=_SOURCE, findings=(found("tool-failed", "warning", "NVML's answer cannot be read"),)
+            source=_SOURCE,
+            findings=(
+                found("tool-failed", "warning", message("detecting.parse.nvmls-answer-cannot-be-read")),
+            ),
         )
     devices = (_device(item) for item in _objects(told.get("devices")))
     return Told(

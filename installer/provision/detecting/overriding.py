@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from provision.detecting.sighting import found
+from provision.messages import message
 from provision.model.finding import UsageError
 from provision.model.machine import Device, Machine
 
@@ -43,7 +44,13 @@ def _change(machine: Machine, name: str, value: str) -> dict[str, Any]:
 
 def _bytes(name: str, value: str) -> int:
     if not value.isascii() or not value.isdigit():
-        raise UsageError(found("bad-override", "error", f"'{name}' is a number of bytes, not '{value}'"))
+        raise UsageError(
+            found(
+                "bad-override",
+                "error",
+                message("detecting.bytes.is-number-bytes-not", name=name, value=value),
+            )
+        )
     return int(value)
 
 
@@ -56,7 +63,14 @@ def _with_capability(machine: Machine, vendor: str, capability: str) -> tuple[De
 def _unknown(name: str) -> Any:
     known = [*_TEXTS, *_LISTS, *_NUMBERS, *(f"{field}.NAME" for field in _MAPS), "capability.VENDOR"]
     near = difflib.get_close_matches(name, known, n=1)
-    remedy = f"Did you mean '{near[0]}'?" if near else "Facts that can be stated: " + ", ".join(known)
+    remedy = (
+        message("detecting.unknown.did-you-mean", near=near[0])
+        if near
+        else message("detecting.unknown.facts-that-can-be-stated", known=known)
+    )
     return found(
-        "bad-override", "error", f"'{name}' is no fact of a machine that can be stated", remedies=[remedy]
+        "bad-override",
+        "error",
+        message("detecting.unknown.is-no-fact-machine-that", name=name),
+        remedies=[remedy],
     )

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 
 from provision.detecting.rows import Row, table
 from provision.detecting.sighting import Sighting, found
+from provision.messages import message
 from provision.model.finding import Finding
 from provision.model.machine import Software
 from provision.ports import Host, Reader
@@ -89,19 +90,36 @@ def _missing(row: Row, copies: tuple[Software, ...]) -> Iterator[Finding]:
         yield found(
             "sdk-missing",
             "warning",
-            f"There are {row['vendor']} devices and no {row['name'].upper()} toolkit; a driver is not enough",
-            evidence=[(folder, "not there") for folder in row["folders"][:3]],
-            remedies=[
-                "Install the toolkit version that the framework asks for, or mount it into the container."
-            ],
+            message(
+                "detecting.missing.there-are-devices-and-no",
+                vendor=row["vendor"],
+                toolkit=row["name"].upper(),
+            ),
+            evidence=[(folder, message("detecting.common.not-there")) for folder in row["folders"][:3]],
+            remedies=[message("detecting.missing.install-toolkit-version-that-framework")],
         )
     elif copies and row["script"] and not any(copy.active for copy in copies):
         script = next((copy.facts["script"] for copy in copies if "script" in copy.facts), "")
         yield found(
             "sdk-not-sourced",
             "warning",
-            f"{row['name'].upper()} {copies[0].version} is installed and not active in this environment",
-            detail="Its libraries are found only after its script has set the search paths.",
-            evidence=[(copies[0].path, "installed"), ("environment", f"none of {', '.join(row['active'])}")],
-            remedies=[("Source its script before the program starts.", f"source {script}" if script else "")],
+            message(
+                "detecting.missing.is-installed-and-not-active",
+                toolkit=row["name"].upper(),
+                version=copies[0].version,
+            ),
+            detail=message("detecting.missing.its-libraries-are-found-only"),
+            evidence=[
+                (copies[0].path, message("detecting.missing.installed")),
+                (
+                    message("detecting.missing.environment"),
+                    message("detecting.missing.none", variables=tuple(row["active"])),
+                ),
+            ],
+            remedies=[
+                (
+                    message("detecting.missing.source-its-script-before-program"),
+                    f"source {script}" if script else "",
+                )
+            ],
         )

@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from provision.detecting.rows import Row, table
 from provision.detecting.sighting import found
+from provision.messages import bilingual, message
 from provision.model.finding import Finding
 from provision.ports import Output, Reader
 
@@ -54,14 +55,18 @@ def complaint(command: Sequence[str], output: Output, said: str) -> Finding | No
         return found(
             "tool-timeout",
             "warning",
-            f"{shown} did not answer within {TIME_LIMIT:g} s",
-            detail="A tool that hangs often means a device or driver in a bad state.",
+            message("detecting.complaint.did-not-answer-within-s", shown=shown, time_limit=f"{TIME_LIMIT:g}"),
+            detail=message("detecting.complaint.tool-that-hangs-often-means"),
             evidence=[(command[0], said[:_QUOTED])],
-            remedies=["Run it by hand and see whether it ends; a restart frees a wedged device."],
+            remedies=[message("detecting.complaint.run-it-by-hand-and")],
         )
     if output.code != 0 or not output.stdout.strip():
-        ended = f"ended with code {output.code}" if output.code else "said nothing"
-        return found("tool-failed", "warning", f"{shown} {ended}", evidence=[(command[0], said[:_QUOTED])])
+        ended = (
+            message("detecting.complaint.ended", shown=shown, code=output.code)
+            if output.code
+            else message("detecting.complaint.silent", shown=shown)
+        )
+        return found("tool-failed", "warning", ended, evidence=[(command[0], said[:_QUOTED])])
     return None
 
 
@@ -75,10 +80,10 @@ def finding_of(row: Row, source: str, said: str) -> Finding:
     return found(
         row["code"],
         row["severity"],
-        row["summary"],
-        detail=row.get("detail", ""),
+        bilingual(row["summary"]),
+        detail=bilingual(row.get("detail", "")),
         evidence=[(source, said[:_QUOTED]), ("knowledge", row["id"])],
-        remedies=row["remedies"],
+        remedies=[bilingual(way) for way in row["remedies"]],
     )
 
 

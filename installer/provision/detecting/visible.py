@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from provision.detecting.rows import Row, table
 from provision.detecting.sighting import Sighting, found
+from provision.messages import message
 from provision.model.finding import Finding
 from provision.model.machine import Device
 from provision.ports import Reader
@@ -41,9 +42,17 @@ def _hidden(row: Row, variables: Mapping[str, str], devices: tuple[Device, ...])
     yield found(
         "devices-hidden",
         "warning" if seen == 0 else "note",
-        f"{name} hides {'all' if seen == 0 else len(mine) - seen} of {len(mine)} {row['vendor']} devices",
+        message(
+            "detecting.hidden.hides-devices",
+            name=name,
+            hidden=len(mine) - seen,
+            mine=len(mine),
+            vendor=row["vendor"],
+        )
+        if seen
+        else message("detecting.hidden.hides-all", name=name, mine=len(mine), vendor=row["vendor"]),
         evidence=[(f"${name}", variables[name])],
-        remedies=[("Unset it to see all of them.", f"unset {name}")],
+        remedies=[(message("detecting.hidden.unset-it-to-see-all"), f"unset {name}")],
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from provision.detecting.sighting import NOTHING, Sighting, found, joined, saw, trouble
+from provision.messages import message
 from provision.model.machine import Software
 from provision.ports import Host, Reader
 
@@ -35,10 +36,13 @@ def _visual_c(reader: Reader, host: Host, system: str) -> Sighting:
         found(
             "msvc-missing",
             "warning",
-            "The Microsoft Visual C++ runtime (2015 to 2022) is not installed",
-            detail="TensorFlow and PyTorch for Windows load msvcp140.dll, msvcp140_1.dll and their kin.",
-            evidence=[(name, "not there"), (library, "not there")],
-            remedies=["Install the Visual C++ Redistributable for Visual Studio 2015-2022 from Microsoft."],
+            message("detecting.visual-c.microsoft-visual-c-runtime-2015"),
+            detail=message("detecting.visual-c.tensorflow-and-pytorch-for-windows"),
+            evidence=[
+                (name, message("detecting.common.not-there")),
+                (library, message("detecting.common.not-there")),
+            ],
+            remedies=[message("detecting.visual-c.install-visual-c-redistributable-for")],
         )
     )
 

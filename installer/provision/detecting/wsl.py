@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from provision.detecting.sighting import NOTHING, Sighting, found, saw
+from provision.messages import message
 from provision.model.finding import Finding
 from provision.ports import Reader
 
@@ -33,23 +34,28 @@ def _library(reader: Reader, cache: Mapping[str, tuple[str, ...]]) -> Iterator[F
         yield found(
             "wsl-linux-driver",
             "error",
-            "A Linux NVIDIA driver is installed inside WSL and hides the Windows driver's library",
+            message("detecting.library.linux-nvidia-driver-is-installed"),
             evidence=[("ldconfig -p", f"libcuda.so.1 => {path}") for path in foreign],
-            remedies=["Remove the NVIDIA driver packages from this Linux; under WSL the driver is Windows'."],
+            remedies=[message("detecting.library.remove-nvidia-driver-packages-from")],
         )
     searched = reader.environ().get("LD_LIBRARY_PATH", "").split(":")
     if "libcuda.so" not in cache and LIBRARIES not in searched:
         yield found(
             "wsl-driver-path",
             "note",
-            f"CUDA's driver library lies in {LIBRARIES}; the loader knows it as libcuda.so.1 only",
-            detail="Programs that open libcuda.so (without a number) do not find it.",
-            evidence=[("ldconfig -p", ", ".join(cache.get("libcuda.so.1", ())) or "no libcuda")],
+            message("detecting.library.cudas-driver-library-lies-in", libraries=LIBRARIES),
+            detail=message("detecting.library.programs-that-open-libcuda-so"),
+            evidence=[
+                (
+                    "ldconfig -p",
+                    ", ".join(cache.get("libcuda.so.1", ())) or message("detecting.library.no-libcuda"),
+                )
+            ],
             remedies=[
                 (
-                    "Let the environment search there.",
+                    message("detecting.library.let-environment-search-there"),
                     f'export LD_LIBRARY_PATH={LIBRARIES}:"$LD_LIBRARY_PATH"',
                 ),
-                "Do not install a Linux driver in WSL.",
+                message("detecting.library.do-not-install-linux-driver"),
             ],
         )

@@ -12,13 +12,15 @@ from provision.diagnosing.layers import Looked, looked
 from provision.knowledge.builds import gpu_code
 from provision.knowledge.checks import load_checks
 from provision.model.finding import Evidence, Finding
+from provision.model.machine import Holder, Occupancy
 
 
 def device(case: Case) -> Looked:
     """Every framework that is built for a device of this machine."""
     using = [one for one in case.carried if _uses(case, one)]
-    findings = [*_hidden(case, using)]
+    findings = [*_hidden(case, using), *(_held(case) if using else ())]
     findings += [f for one in using for f in (*_without_code(case, one), *_unseen(case, one))]
+    findings += _remote(case, using)
     read = [r for one in case.carried if (r := _read(case, one))]
     asked = any(heard.facts(one.module) for one in case.carried if (heard := case.of(one)))
     if not case.carried:
@@ -27,6 +29,8 @@ def device(case: Case) -> Looked:
 
 
 def _uses(case: Case, one: Carried) -> bool:
+    if one.kind == "directml":
+        return one.framework == "tensorflow" and bool(case.machine and case.machine.devices)
     vendor = load_checks().vendors.get(one.kind, "")
     return bool(vendor) and vendor == case.wanted
 
@@ -54,6 +58,56 @@ def _hidden(case: Case, using: Sequence[Carried]) -> Iterator[Finding]:
             )
         else:
             yield replace(finding, severity="note")
+
+
+#: Of a card's memory: when others hold more, a training is likely to fail.
+_MUCH = 0.5
+
+
+def _held(case: Case) -> Iterator[Finding]:
+    """Cards that other processes have, or that are closed to all. One card that is free is enough to train."""
+    cards = [one for one in case.occupied if one.vendor == case.wanted]
+    closed = [one for one in cards if _closed(one)]
+    for one in closed:
+        prohibited = one.mode == "Prohibited"
+        yield case.speaker.finding(
+            "device-prohibited" if prohibited else "device-busy", [(one.source, f"{one.card}: {one.mode}")],
+            "error" if len(closed) == len(cards) else "note", card=one.card, by=_by(one.holders),
+        )  # fmt: skip
+    for one in cards:
+        share = one.used / one.total if one.used is not None and one.total else None
+        if one in closed or not (one.holders or (share or 0) > _MUCH):
+            continue
+        yield case.speaker.finding(
+            "device-held", [(one.source, f"{one.card}: {_memory(one)}".rstrip(": "))],
+            "warning" if share is not None and share > _MUCH else "note", card=one.card,
+            by=_by(one.holders) or case.speaker.word("unnamed-process"), memory=_memory(one) or "-",
+        )  # fmt: skip
+
+
+def _closed(one: Occupancy) -> bool:
+    return one.mode == "Prohibited" or (one.mode.startswith("Exclusive") and bool(one.holders))
+
+
+def _by(holders: Sequence[Holder]) -> str:
+    return ", ".join(f"{one.name or 'process'} ({one.pid})" for one in holders)
+
+
+def _memory(one: Occupancy) -> str:
+    gib = 1 << 30
+    return f"{one.used / gib:.1f} / {one.total / gib:.1f} GiB" if one.used is not None and one.total else ""
+
+
+def _remote(case: Case, using: Sequence[Carried]) -> Iterator[Finding]:
+    """Windows gives a remote session another display adapter; some drivers then show it no card."""
+    machine = case.machine
+    if machine is None or machine.os != "windows" or "remote-session" not in machine.traits or case.seen:
+        return
+    unseen = any(visible(one, case.of(one)) is False for one in using)
+    if using:
+        source = machine.evidence.get("traits", "")
+        proof = [(source, case.variables.get(source.lstrip("$"), ""))]
+        yield case.speaker.finding("remote-session", proof, "warning" if unseen else "note")
 
 
 def _without_code(case: Case, one: Carried) -> Iterator[Finding]:
@@ -104,8 +158,9 @@ def _unseen(case: Case, one: Carried) -> Iterator[Finding]:
         return
     log = [line for line in heard.log.splitlines() if line.strip()]
     yield case.speaker.finding(
-        "device-not-visible", [("log", line) for line in log[-3:]], what=one, vendor=case.wanted, error=error
-    )
+        "device-not-visible", [("log", line) for line in log[-3:]], what=one,
+        vendor="DirectX 12" if one.kind == "directml" else case.wanted, error=error,
+    )  # fmt: skip
 
 
 def training(case: Case) -> Looked:

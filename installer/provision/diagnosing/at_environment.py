@@ -38,9 +38,17 @@ def _read(case: Case, env: Environment) -> Iterator[tuple[str, str]]:
         yield env.prefix, ", ".join(filter(None, (env.kind, f"Python {env.version}" if env.version else "")))
     if env.sites or env.distributions:
         count = case.speaker.word("distributions", count=len(env.distributions))
-        files = case.speaker.word("files-right", count=f"{case.files.counted:,}") if case.files else ""
-        whole = case.files is not None and not case.files.missing
-        yield ", ".join(env.sites[:2]), ", ".join(filter(None, (count, files if whole else "")))
+        yield ", ".join(env.sites[:2]), ", ".join(filter(None, (count, *_compared(case))))
+
+
+def _compared(case: Case) -> Iterator[str]:
+    """How much of the files was compared, if they are as recorded; else the findings tell."""
+    files = case.files
+    if files is None or files.missing or files.resized or files.changed:
+        return
+    yield case.speaker.word("files-right", count=f"{files.counted:,}")
+    if files.counted:
+        yield case.speaker.word("files-hashed", count=f"{files.hashed:,}")
 
 
 def _gone(case: Case, env: Environment) -> Iterator[Finding]:
@@ -84,7 +92,7 @@ def _twice(case: Case, env: Environment) -> Iterator[Finding]:
             versions = sorted((c.version for c in copies), key=version_key)
             yield case.speaker.finding(
                 "distribution-twice", [(c.info, c.version) for c in copies], name=name, versions=", ".join(versions),
-                newest=versions[-1], pip=case.pip,
+                newest=versions[-1], index=case.index_of(versions[-1]), **case.commands,
             )  # fmt: skip
 
 
@@ -96,13 +104,36 @@ def _missing_files(case: Case, env: Environment) -> Iterator[Finding]:
             continue
         yield case.speaker.finding(
             "files-missing", [(f"{copies[0].info}/RECORD", p) for p in lost[:_SHOWN]],
-            name=name, version=copies[0].version, count=len(lost), pip=case.pip,
+            name=name, version=copies[0].version, count=len(lost), index=case.index_of(copies[0].version),
+            **case.commands,
         )  # fmt: skip
+
+
+def _other_files(case: Case, env: Environment) -> Iterator[Finding]:
+    """Files that are not those of the wheel: half written, edited, or replaced by another program."""
+    files = case.files
+    if files is None:
+        return
+    for name in {**files.resized, **files.changed}:
+        resized, changed = files.resized.get(name, ()), files.changed.get(name, ())
+        copies = env.copies(name)
+        if len(copies) > 1:
+            continue
+        broken = any(_is_library(path) for path in resized)
+        proof = [(f"{copies[0].info}/RECORD", path) for path in (*resized, *changed)[:_SHOWN]]
+        yield case.speaker.finding(
+            "files-changed", proof, "error" if broken else None, name=name, version=copies[0].version,
+            count=len(resized) + len(changed), index=case.index_of(copies[0].version), **case.commands,
+        )  # fmt: skip
+
+
+def _is_library(path: str) -> bool:
+    return path.endswith((".so", ".pyd", ".dll", ".dylib")) or ".so." in path
 
 
 def _matters(paths: list[str]) -> bool:
     """Code or libraries are gone, not only a licence text or a test."""
-    return any(p.endswith((".py", ".so", ".pyd", ".dll", ".dylib")) or ".so." in p for p in paths)
+    return any(p.endswith(".py") or _is_library(p) for p in paths)
 
 
 def _families(case: Case, env: Environment) -> Iterator[Finding]:
@@ -114,13 +145,21 @@ def _families(case: Case, env: Environment) -> Iterator[Finding]:
             proof = [(f"knowledge {row.id}", row.source)]
             yield case.speaker.finding(
                 "family-conflict", proof, names=" + ".join(f"{n} {case.installed[n]}" for n in there),
-                folder=row.folder, why=row.why, spaced=" ".join(there), pip=case.pip,
+                folder=row.folder, why=row.why, spaced=" ".join(there), keep=_kept(case, there), **case.commands,
             )  # fmt: skip
     for names, paths in (case.files.shared if case.files else {}).items():
         if not any(set(names) <= set(known) for known in told) and len(env.copies(names[0])) == 1:
             yield case.speaker.finding(
                 "files-shared", [(p, "") for p in paths[:_SHOWN]], names=", ".join(names), count=len(paths)
             )
+
+
+def _kept(case: Case, there: list[str]) -> str:
+    """The member to install again: one for the device that is wanted, or for the CPU; nightlies last."""
+    cpu = [name for name in there if name.endswith("-cpu")]
+    rest = sorted((name for name in there if name not in cpu), key=lambda name: "nightly" in name)
+    name = [*rest, *cpu][0] if case.wanted or not cpu else cpu[0]
+    return f"{name}=={case.installed[name]}"
 
 
 def _collide(there: list[str], row: FamilyRow) -> bool:
@@ -210,7 +249,7 @@ def _requirements(case: Case, env: Environment) -> Iterator[Finding]:
             if found is None and one.name in carriers:
                 yield case.speaker.finding(
                     "requirement-missing", [(f"{one.info}/METADATA", str(requirement))], name=one.name,
-                    version=one.version, requirement=_plain(requirement), pip=case.pip,
+                    version=one.version, requirement=_plain(requirement), **case.commands,
                 )  # fmt: skip
             elif found is None or not holds(str(requirement.specifier), found):
                 unmet.append((one, requirement, found or "-"))
@@ -261,6 +300,6 @@ def _drift(case: Case, env: Environment) -> Iterator[Finding]:
 
 
 _CHECKS: tuple[Check, ...] = (
-    _interrupted, _missing_files, _families, _shadows, _elsewhere, _orphans, _managers, _requirements, _variables,
-    _drift,
+    _interrupted, _missing_files, _other_files, _families, _shadows, _elsewhere, _orphans, _managers, _requirements,
+    _variables, _drift,
 )  # fmt: skip

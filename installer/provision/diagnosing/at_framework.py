@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from dataclasses import replace
 from pathlib import PurePath
 
@@ -70,10 +70,13 @@ def _import_findings(case: Case, one: Carried) -> Iterator[Finding]:
     heard = case.of(one)
     if heard is None:
         return
-    if heard.output is None or heard.output.code is None:
-        yield case.speaker.finding("import-too-long", module=one.module, seconds=f"{LIMIT:g}")
-        return
     modules = [one.module, *_after(one.framework)]
+    if heard.output is None or heard.output.code is None:
+        waiting = [one.module, *_after(one.framework, case.installed)]
+        waiting = [m for m in waiting if not heard.imported(m) and not heard.failed(m)]
+        if waiting:
+            yield case.speaker.finding("import-too-long", module=waiting[0], seconds=f"{LIMIT:g}")
+        return
     failed = [m for m in modules if heard.failed(m)]
     empty = [m for m in modules if (e := heard.imported(m)) and not e.get("file")]
     if failed:
@@ -88,8 +91,10 @@ def _import_findings(case: Case, one: Carried) -> Iterator[Finding]:
     yield from _foreign(case, heard, one)
 
 
-def _after(framework: str) -> tuple[str, ...]:
-    return tuple(m for row in load_checks().imports if row.framework == framework for m in row.after.values())
+def _after(framework: str, installed: Container[str] | None = None) -> tuple[str, ...]:
+    """The modules that are imported after a framework; with `installed`, only those whose distribution is there."""
+    rows = [row for row in load_checks().imports if row.framework == framework]
+    return tuple(m for row in rows for d, m in row.after.items() if installed is None or d in installed)
 
 
 def _failed(case: Case, heard: Heard, module: str) -> Iterator[Finding]:
@@ -134,4 +139,16 @@ def _foreign(case: Case, heard: Heard, one: Carried) -> Iterator[Finding]:
 
 def explained(case: Case, log: str) -> Explanation:
     """What the symptoms say of a log, with the facts of this case."""
-    return explain_bytes(io.BytesIO(log.encode()), None, case.facts, case.speaker.lang)
+    said = explain_bytes(io.BytesIO(log.encode()), None, case.facts, case.speaker.lang)
+    return replace(said, findings=tuple(_here(case, f) for f in said.findings))
+
+
+def _here(case: Case, finding: Finding) -> Finding:
+    """The remedies' `pip install` as it is said for this environment."""
+    ways = (
+        replace(r, command=r.command.replace("pip install", case.commands["install"], 1))
+        if r.command.startswith("pip install")
+        else r
+        for r in finding.remedies
+    )
+    return replace(finding, remedies=tuple(ways))

@@ -48,7 +48,10 @@ def driver(case: Case) -> Looked:
     if machine is None:
         return _unread(_of_layer(case, "driver"))
     read = [(machine.evidence.get(f"drivers.{v}", v), f"{v} {text}") for v, text in machine.drivers.items()]
-    findings = [*_of_layer(case, "driver"), *_too_old(case, machine)]
+    read += [
+        (d.source, f"{d.name} {model}") for d in machine.devices if (model := d.facts.get("driver-model"))
+    ]
+    findings = [*_of_layer(case, "driver"), *_too_old(case, machine), *_no_directx(case, machine)]
     return looked(read or [("", _not_needed(case))], findings)
 
 
@@ -66,6 +69,17 @@ def _too_old(case: Case, machine: Machine) -> Iterator[Finding]:
                 "driver-too-old", proof, driver=found, cuda=one.runtime, what=one, floor=floor
             )
             return
+
+
+def _no_directx(case: Case, machine: Machine) -> Iterator[Finding]:
+    """A card in TCC mode is no display adapter: DirectX, and so DirectML, does not see it. CUDA does."""
+    one = next((c for c in case.carried if c.kind == "directml"), None)
+    cards = [d for d in machine.devices if d.facts.get("driver-model") == "TCC"]
+    if one and cards and len(cards) == len(machine.devices):
+        yield case.speaker.finding(
+            "driver-model-without-directx", [(cards[0].source, f"{cards[0].name} TCC")], what=one,
+            card=cards[0].name, number=cards[0].facts.get("index", "0"),
+        )  # fmt: skip
 
 
 def runtime(case: Case) -> Looked:
@@ -233,6 +247,8 @@ def _weight(case: Case, finding: Finding, breaks: bool) -> Severity:
     """What breaks the chain of the wanted vendor is an error; what concerns nobody is a note."""
     if _older_wins(case, finding):
         return "error"
+    if finding.code == "msvc-missing":
+        return _without_visual_c(case)
     if not breaks:
         return "warning" if finding.severity == "error" else finding.severity
     others = {d.vendor for d in case.machine.devices} - {case.wanted} if case.machine else set()
@@ -241,6 +257,13 @@ def _weight(case: Case, finding: Finding, breaks: bool) -> Severity:
     if case.environment is None and not case.demanded:
         return "error"
     return "error" if case.wanted and not of_others else "warning" if case.wanted else "note"
+
+
+def _without_visual_c(case: Case) -> Severity:
+    """Every framework for Windows loads it, that for the CPU too; conda and a wheel bring their own."""
+    if any(name in case.installed for name in load_checks().visual_c):
+        return "note"
+    return "error" if case.carried or case.environment is None else "warning"
 
 
 def _older_wins(case: Case, finding: Finding) -> bool:

@@ -9,12 +9,12 @@ from typing import Any
 
 from provision.diagnosing.environments import Environment, Files, events
 from provision.diagnosing.facts import Facts, derive, facts_of
-from provision.diagnosing.saying import Speaker
+from provision.diagnosing.saying import PIP, Speaker
 from provision.knowledge import Build, Knowledge
 from provision.knowledge.checks import Importing, load_checks
 from provision.knowledge.symptoms import load_symptoms
 from provision.model.finding import Finding
-from provision.model.machine import Machine
+from provision.model.machine import Machine, Occupancy
 from provision.model.receipt import JobResult
 from provision.ports import Output
 
@@ -106,6 +106,8 @@ class Case:
     ours: bool = False
     beside: tuple[str, ...] = ()
     folder: str = ""
+    #: Who uses the cards just now.
+    occupied: tuple[Occupancy, ...] = ()
     trained: tuple[JobResult, ...] | None = None
 
     @cached_property
@@ -118,6 +120,7 @@ class Case:
         found = facts_of(self.machine) if self.machine else {}
         found |= {f"installed.{name}": version for name, version in self.installed.items()}
         found |= {f"env.{name}": value for name, value in self.variables.items()}
+        found |= {f"framework.{one.framework}": one.version for one in self.carried}
         if self.environment and self.environment.version:
             found["python"] = self.environment.version
         if self.environment and self.environment.target:
@@ -134,13 +137,22 @@ class Case:
             return self.environment.target
         return self.machine.target if self.machine else ""
 
-    @property
-    def pip(self) -> str:
-        """How a package is installed into this environment."""
+    @cached_property
+    def commands(self) -> dict[str, Any]:
+        """How packages are installed into and removed from this environment: words of a remedy's command."""
         env = self.environment
         if env is None or not env.python:
-            return "pip"
-        return f"uv pip --python {env.python}" if env.kind == "uv" else f"{env.python} -m pip"
+            return dict(PIP)
+        python = f'"{env.python}"' if " " in env.python else env.python
+        if env.kind == "uv" or "pip" not in self.installed:
+            return {verb: f"uv pip {verb} --python {python}" for verb in ("install", "uninstall")}
+        return {"install": f"{python} -m pip install", "uninstall": f"{python} -m pip uninstall -y"}
+
+    def index_of(self, version: str) -> str:
+        """The option that names the index of a local version (`2.6.0+cu124`): no other has it."""
+        local = version.partition("+")[2]
+        url = self.knowledge.index_url(f"pytorch-{local}") if local else None
+        return f" --index-url {url}" if url else ""
 
     @cached_property
     def carried(self) -> tuple[Carried, ...]:

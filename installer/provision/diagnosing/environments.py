@@ -5,12 +5,13 @@ Nothing is written, and a broken environment is read as far as it goes.
 
 from __future__ import annotations
 
+import base64
 import csv
 import json
 import ntpath
 import posixpath
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -42,12 +43,16 @@ class Distribution:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Files:
-    """What the RECORDs say against what is there. `missing`: distribution -> files that are gone; `shared`:
-    (file, distributions) that two distributions wrote with different content."""
+    """What the RECORDs say against what is there. `missing`: distribution -> files that are gone; `resized` and
+    `changed`: those of another size, and of the same size and other content; `shared`: (file, distributions) that
+    two distributions wrote with different content. Of `counted` files `hashed` were compared by content."""
 
     missing: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    resized: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    changed: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     shared: Mapping[tuple[str, ...], tuple[str, ...]] = field(default_factory=dict)
     counted: int = 0
+    hashed: int = 0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -273,25 +278,63 @@ def _conda(records: Iterable[str]) -> dict[str, str]:
     return {match[1].lower(): match[2] for match in found if match}
 
 
-def check_files(reader: Reader, distributions: Sequence[Distribution]) -> Files:
-    """Compare every RECORD with the folders. Each folder is listed once, so that it takes about a second for
-    the sixty thousand files of a large environment."""
-    looked = _Folders(reader)
-    missing: dict[str, list[str]] = {}
+@dataclass(frozen=True, slots=True)
+class _Listed:
+    """A line of a RECORD. `digest` is SHA-256 in hexadecimal, empty where the line has none; `size` -1 likewise."""
+
+    owner: Distribution
+    path: str
+    digest: str
+    size: int
+
+
+def check_files(
+    reader: Reader, distributions: Sequence[Distribution], go_on: Callable[[Distribution], bool] = lambda _: False
+) -> Files:  # fmt: skip
+    """Compare every RECORD with the folders: presence and size of all files, then the content of those that `go_on`
+    lets pass (a limit of time, a choice of distributions), code before libraries. Each folder is listed once, so that
+    it takes about a second for the sixty thousand files of a large environment."""
+    folders = _Folders(reader)
+    found = [(one, folders.size(one)) for d in distributions for one in _record(reader, d)]
     owners: dict[str, dict[str, str]] = {}
-    counted = 0
-    for one in distributions:
-        for path, digest in _record(reader, one):
-            counted += 1
-            if not looked.has(one.site, path):
-                missing.setdefault(one.name, []).append(path)
-            if digest and _matters(path):
-                owners.setdefault(looked.full(one.site, path), {})[one.name] = digest
+    for one, _ in found:
+        if one.digest and _matters(one.path):
+            owners.setdefault(folders.full(one), {})[one.owner.name] = one.digest
+    shared = _shared(owners)
+    doubtful = {path for paths in shared.values() for path in paths}
+    # Conda writes its prefix into files after their RECORD was made.
+    own = [(o, size) for o, size in found if o.digest and size is not None and o.owner.installer != "conda"]
+    own = [(o, size) for o, size in own if _matters(o.path) and folders.full(o) not in doubtful]
+    alike = [one for one, size in own if one.size in (-1, size)]
+    changed, hashed = _changed(reader, folders, alike, go_on)
     return Files(
-        missing={name: tuple(found) for name, found in missing.items()},
-        shared=_shared(owners),
-        counted=counted,
+        missing=_by_owner(one for one, size in found if size is None),
+        resized=_by_owner(one for one, size in own if one.size not in (-1, size)),
+        changed=_by_owner(changed),
+        shared=shared,
+        counted=len(found),
+        hashed=hashed,
     )
+
+
+def _changed(
+    reader: Reader, folders: _Folders, listed: Iterable[_Listed], go_on: Callable[[Distribution], bool]
+) -> tuple[list[_Listed], int]:
+    """The files of another content, and how many were looked at."""
+    found, looked = [], 0
+    for one in sorted(listed, key=lambda one: (not one.path.endswith(".py"), one.size)):
+        if go_on(one.owner):
+            looked += 1
+            if reader.sha256(folders.full(one)) not in (one.digest, None):
+                found.append(one)
+    return found, looked
+
+
+def _by_owner(listed: Iterable[_Listed]) -> dict[str, tuple[str, ...]]:
+    found: dict[str, list[str]] = {}
+    for one in listed:
+        found.setdefault(one.owner.name, []).append(one.path)
+    return {name: tuple(paths) for name, paths in found.items()}
 
 
 #: Top folders that careless packages leave in site-packages, and that nothing imports.
@@ -312,28 +355,46 @@ def _shared(owners: Mapping[str, Mapping[str, str]]) -> dict[tuple[str, ...], tu
     return {names: tuple(paths) for names, paths in found.items()}
 
 
-def _record(reader: Reader, one: Distribution) -> Iterator[tuple[str, str]]:
-    """(path, hash) of the files of a distribution, compiled ones left out."""
+def _record(reader: Reader, one: Distribution) -> Iterator[_Listed]:
+    """The files of a distribution, compiled ones left out."""
     text = reader.read_text(_paths(reader).join(one.info, "RECORD"), _RECORD) if one.info else None
     for row in csv.reader((text or "").splitlines()):
         if len(row) >= 2 and row[0] and not row[0].endswith((".pyc", ".pyo")):
-            yield row[0], row[1]
+            yield _Listed(
+                one, row[0], _hexadecimal(row[1]), int(row[2]) if row[2:] and row[2].isdigit() else -1
+            )
+
+
+def _hexadecimal(digest: str) -> str:
+    """A RECORD's `sha256=...` (base64 without padding); empty for other kinds and for what is none."""
+    kind, _, text = digest.partition("=")
+    try:
+        return base64.urlsafe_b64decode(text + "==").hex() if kind == "sha256" else ""
+    except ValueError:
+        return ""
 
 
 class _Folders:
-    """Which files are there, by listing each folder once."""
+    """Which files are there and how large, by listing each folder once."""
 
     def __init__(self, reader: Reader) -> None:
         self._reader, self._paths = reader, _paths(reader)
-        self._seen: dict[str, frozenset[str]] = {}
+        self._seen: dict[str, dict[str, Mapping[str, int]]] = {}
         self._folded = reader.host().os in ("windows", "macos")
 
-    def full(self, site: str, path: str) -> str:
-        return str(self._paths.normpath(self._paths.join(site, path)))
+    def full(self, one: _Listed) -> str:
+        path = f"{one.owner.site}{self._paths.sep}{one.path}"
+        return str(self._paths.normpath(path)) if ".." in path else path
 
-    def has(self, site: str, path: str) -> bool:
-        folder, name = self._paths.split(self._paths.join(site, path))
-        if folder not in self._seen:
-            names = self._reader.listdir(str(self._paths.normpath(folder)))
-            self._seen[folder] = frozenset(n.lower() if self._folded else n for n in names)
-        return (name.lower() if self._folded else name) in self._seen[folder]
+    def size(self, one: _Listed) -> int | None:
+        """Bytes; None if the file is gone."""
+        site = self._seen.setdefault(one.owner.site, {})
+        folder, _, name = one.path.rpartition("/")
+        sizes = site.get(folder)
+        if sizes is None:
+            sizes = site[folder] = self._list(self._paths.normpath(self._paths.join(one.owner.site, folder)))
+        return sizes.get(name.lower() if self._folded else name)
+
+    def _list(self, folder: str) -> Mapping[str, int]:
+        sizes = self._reader.sizes(folder)
+        return {name.lower(): size for name, size in sizes.items()} if self._folded else sizes

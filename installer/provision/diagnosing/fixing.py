@@ -42,7 +42,8 @@ def fixes(case: Case, examination: Examination, profile: str = "PROFILE") -> tup
 
 def _fix(case: Case, finding: Finding, profile: str) -> Iterator[Fix]:
     kind = load_checks().fixes.get(finding.code, "")
-    if case.ours and kind == "rebuild":
+    if case.ours and (kind == "rebuild" or (kind and case.drifted)):
+        # What was changed since the proof is undone by a rebuild; only then the lock itself can be wrong.
         yield Fix(finding.code, "rebuild", (f"provision apply {profile} --reinstall",))
     elif case.ours and kind == "profile":
         yield Fix(finding.code, "profile", tuple(_lines(finding)))

@@ -120,7 +120,7 @@ def _of_patch(
     proof = [("installed", f"{other[0]} {other[1]}"), (f"knowledge {row.id}", row.source)]
     return case.speaker.finding(
         "version-conflict", proof, severity,  # type: ignore[arg-type]
-        name=other[0], version=other[1], found=f"{owner[0]} {owner[1]}", constraint=constraint, why=row.why, pip=case.pip,
+        name=other[0], version=other[1], found=f"{owner[0]} {owner[1]}", constraint=constraint, why=row.why, **case.commands,
     )  # fmt: skip
 
 
@@ -139,7 +139,7 @@ def by_companions(case: Case, imported: Mapping[str, bool]) -> Iterator[Finding]
                 "package": package,
                 "found": found,
             }
-            words["pip"] = case.pip
+            words |= case.commands
             proof = [(f"knowledge {row.id}", row.source)]
             if not holds(exact, found.partition("+")[0]):
                 yield case.speaker.finding(
@@ -173,10 +173,9 @@ def _mixed(
 ) -> Finding:
     package, found = other
     public = found.partition("+")[0]
-    url = case.knowledge.index_url(f"pytorch-{one.local}") if one.local else None
     return case.speaker.finding(
         "mixed-builds", proof, leader=one.framework, version=one.version, package=package, found=found,
-        first=_build_name(case, one.version, one), second=_build_name(case, found, one), why=why, pip=case.pip,
+        first=_build_name(case, one.version, one), second=_build_name(case, found, one), why=why, **case.commands,
         wanted=f"{package}=={public}{f'+{one.local}' if one.local else ''}",
-        index=f" --index-url {url}" if url else "",
+        index=case.index_of(one.version),
     )  # fmt: skip

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from provision.diagnosing.explain import codes, symptom
-from provision.diagnosing.saying import check_codes, check_page
+from provision.diagnosing.saying import PIP, check_codes, check_page
 from provision.knowledge.symptoms import Lang
 
 _WORDS: Mapping[Lang, Mapping[str, str]] = {
@@ -46,7 +46,11 @@ def named(value: Any) -> Any:
         return {key: named(item) for key, item in value.items()}
     if isinstance(value, list):
         return [named(item) for item in value]
-    return _PLACE.sub(r"<\1>", value) if isinstance(value, str) else value
+    return _PLACE.sub(_name, value) if isinstance(value, str) else value
+
+
+def _name(match: re.Match[str]) -> str:
+    return {**PIP, "index": ""}.get(match[1], f"<{match[1]}>")
 
 
 def markdown(code: str) -> str:

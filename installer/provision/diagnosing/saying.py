@@ -9,8 +9,11 @@ from typing import Any
 from provision.diagnosing.facts import UNKNOWN, fill
 from provision.knowledge.checks import Check, load_checks
 from provision.knowledge.symptoms import Lang
+from provision.messages import said
 from provision.model.finding import Evidence, Finding, Remedy, Severity
 
+#: How packages are installed and removed where no environment is known.
+PIP = {"install": "pip install", "uninstall": "pip uninstall -y"}
 Proof = Iterable[tuple[str, str]]
 
 
@@ -21,7 +24,7 @@ class Speaker:
     lang: Lang = "en"
 
     def word(self, name: str, /, **words: object) -> str:
-        return fill(load_checks().words[name].say(self.lang), _texts(words))
+        return fill(load_checks().words[name].say(self.lang), _texts(words, self.lang))
 
     def finding(
         self, code: str, proof: Proof = (), severity: Severity | None = None, facts: Mapping[str, str] | None = None,
@@ -29,7 +32,7 @@ class Speaker:
     ) -> Finding:  # fmt: skip
         """A finding of checks.yaml; `words` fill its places, `facts` those that are named like facts."""
         row = load_checks().rows[code]
-        told = {**(facts or {}), **_texts(words)}
+        told = {**(facts or {}), **_texts(words, self.lang)}
         return Finding(
             code,
             severity or row.severity,  # type: ignore[arg-type]
@@ -45,8 +48,8 @@ class Speaker:
             yield Remedy(fill(way.text.say(self.lang), told), "" if UNKNOWN in run else run)
 
 
-def _texts(words: Mapping[str, object]) -> dict[str, str]:
-    return {name: str(value) for name, value in words.items()}
+def _texts(words: Mapping[str, object], lang: Lang) -> dict[str, str]:
+    return {name: said(value, lang) for name, value in words.items()}
 
 
 def check_codes() -> tuple[str, ...]:

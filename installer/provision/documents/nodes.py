@@ -16,6 +16,7 @@ from typing import Any, TypeGuard
 import yaml
 
 from provision.documents.source import Source, unprintable
+from provision.messages import Text, message
 from provision.model.finding import Finding, ProvisionError
 
 MAX_DEPTH = 60
@@ -106,12 +107,14 @@ class _Composer:
             if kind is yaml.DocumentStartEvent:
                 documents += 1
                 if documents > 1:
-                    what = "a second document begins"
-                    raise self.fault("several-documents", event, what, "keep one document a file")
+                    what = message("documents.compose.second-document-begins")
+                    raise self.fault(
+                        "several-documents", event, what, message("documents.compose.keep-one-document-file")
+                    )
             elif kind in _HANDLERS:
                 _HANDLERS[kind](self, event)
         if self.root is None or (is_null(self.root) and not self.root.text):
-            raise TreeError(self.source.plain_finding("empty", "the file is empty"))
+            raise TreeError(self.source.plain_finding("empty", message("documents.common.file-is-empty")))
         return self.root, self.findings
 
     def fault(self, code: str, event: Any, summary: str, hint: str = "") -> TreeError:
@@ -126,7 +129,9 @@ class _Composer:
 
     def begin(self, event: Any) -> None:
         if len(self.open) >= MAX_DEPTH:
-            raise self.fault("too-deep", event, f"more than {MAX_DEPTH} levels of nesting")
+            raise self.fault(
+                "too-deep", event, message("documents.begin.more-than-levels-nesting", max_depth=MAX_DEPTH)
+            )
         start, end = _span(event)
         made: Node = (
             Table(self.source, start, end)
@@ -148,10 +153,14 @@ class _Composer:
     def alias(self, event: Any) -> None:
         node = self.anchors.get(event.anchor)
         if node is None:
-            raise self.fault("unknown-alias", event, f"no anchor '&{event.anchor}' stands before this alias")
+            raise self.fault(
+                "unknown-alias",
+                event,
+                message("documents.alias.no-anchor-stands-before-this", anchor=event.anchor),
+            )
         if any(node is parent for parent in self.open):
-            what = f"'*{event.anchor}' contains itself"
-            raise self.fault("recursive-alias", event, what, "write the values out")
+            what = message("documents.alias.contains-itself", anchor=event.anchor)
+            raise self.fault("recursive-alias", event, what, message("documents.alias.write-values-out"))
         self.count(node.size, event)
         self.attach(node)
 
@@ -166,17 +175,19 @@ class _Composer:
         if event.tag is None or event.tag == "!":
             return
         tag = event.tag.replace("tag:yaml.org,2002:", "!!")
-        hint = "remove it"
+        hint = message("documents.common.remove-it")
         if tag == "!!str" and isinstance(node, Scalar):
             node.plain = False
-            hint = "write the text in quotes"
-        self.report("tag", node, f"the tag {tag} has no meaning here", hint)
+            hint = message("documents.syntax.quote")
+        self.report("tag", node, message("documents.check-tag.tag-has-no-meaning-here", tag=tag), hint)
 
     def count(self, nodes: int, event: Any) -> None:
         self.total += nodes
         if self.total > self.max_nodes:
-            what = f"the document grows to more than {self.max_nodes:,} nodes"
-            raise self.fault("too-large", event, what, "write the values out instead of nesting aliases")
+            what = message("documents.count.document-grows-to-more-than", max_nodes=f"{self.max_nodes:,}")
+            raise self.fault(
+                "too-large", event, what, message("documents.count.write-values-out-instead-nesting")
+            )
 
     def attach(self, node: Node) -> None:
         """Give a complete node to the collection that is open, or make it the root."""
@@ -196,12 +207,22 @@ class _Composer:
     def pair(self, table: Node, key: Node, value: Node) -> None:
         assert isinstance(table, Table)
         if not isinstance(key, Scalar):
-            self.report("wrong-type", key, "a key must be a word, not a list or a mapping")
+            self.report("wrong-type", key, message("documents.pair.key-must-be-word-not"))
         elif key.plain and key.text == "<<":
-            self.report("merge-key", key, "merge keys are not read", "write the keys out, or use extends")
+            self.report(
+                "merge-key",
+                key,
+                message("documents.pair.merge-keys-are-not-read"),
+                message("documents.pair.write-keys-out-or-use"),
+            )
         elif key.text in table.entries:
             line = self.source.position(table.entries[key.text][0].start)[0]
-            self.report("duplicate-key", key, f"duplicate key '{key.text}'", f"line {line} has it already")
+            self.report(
+                "duplicate-key",
+                key,
+                message("documents.pair.duplicate-key", text=key.text),
+                message("documents.pair.line-has-it-already", line=line),
+            )
         else:
             table.entries[key.text] = key, value
 
@@ -273,41 +294,41 @@ _SPECIAL = re.compile(r"^([-+]?)\.(inf|nan)$", re.IGNORECASE)
 
 # --- syntax errors in words that help
 
-_INDENT = "mend the indentation"
-_QUOTE = "write the text in quotes"
-#: What libyaml says -> (what it means, what to do). The first row that is contained in its words counts.
+#: What libyaml says -> what it means, what to do: keys of messages. The first row that is contained in its words counts.
 _SYNTAX = {
-    "mapping values are not allowed": ("a ':' where none may stand", f"{_QUOTE}, or {_INDENT}"),
-    "could not find expected ':'": ("a key without ':'", "write 'key: value'"),
-    "found unexpected end of stream": ("a quote is never closed", "close the quote"),
-    "did not find expected ',' or ']'": ("a '[' is never closed, or a comma is missing", "write [a, b]"),
-    "did not find expected ',' or '}'": (
-        "a '{' is never closed, or a comma is missing",
-        "write {a: 1, b: 2}",
-    ),
-    "did not find expected '-'": ("a list item must begin with '- '", _INDENT),
-    "did not find expected key": ("a key is expected here", f"{_INDENT} or the quotes"),
-    "did not find expected node content": ("a value is missing", ""),
-    "block sequence entries are not allowed": ("no list may begin here", "begin it on the next line"),
-    "exceeded maximum nesting depth": ("too many levels of nesting", ""),
-    "found unknown escape": ("an unknown escape in double quotes", "use single quotes, or '/' in paths"),
-    "found a tab character": ("a tab may not indent", "indent with spaces"),
-    "found undefined tag handle": ("a tag has no meaning here", "remove it"),
+    "mapping values are not allowed": ("documents.syntax.colon", "documents.syntax.quote-or-indent"),
+    "could not find expected ':'": ("documents.syntax.no-colon", "documents.syntax.write-pair"),
+    "found unexpected end of stream": ("documents.syntax.open-quote", "documents.syntax.close-quote"),
+    "did not find expected ',' or ']'": ("documents.syntax.open-list", "documents.syntax.write-list"),
+    "did not find expected ',' or '}'": ("documents.syntax.open-mapping", "documents.syntax.write-mapping"),
+    "did not find expected '-'": ("documents.syntax.no-item", "documents.syntax.indent"),
+    "did not find expected key": ("documents.syntax.no-key", "documents.syntax.indent-or-quotes"),
+    "did not find expected node content": ("documents.syntax.no-value", ""),
+    "block sequence entries are not allowed": ("documents.syntax.list-here", "documents.syntax.next-line"),
+    "exceeded maximum nesting depth": ("documents.syntax.too-deep", ""),
+    "found unknown escape": ("documents.syntax.escape", "documents.syntax.single-quotes"),
+    "found a tab character": ("documents.syntax.tab", "documents.syntax.spaces"),
+    "found undefined tag handle": ("documents.syntax.tag", "documents.common.remove-it"),
 }
 
 
 def syntax_finding(source: Source, problem: yaml.YAMLError) -> Finding:
     """libyaml's complaint as a finding: where, what, how to mend it."""
-    words = str(getattr(problem, "problem", None) or "this is no YAML")
+    words = getattr(problem, "problem", None) or message("documents.syntax.no-yaml")
     mark = _mark(problem, words)
     offset = min(mark.index, len(source.text)) if mark is not None else 0
-    what, hint = next((row for key, row in _SYNTAX.items() if key in words), (words, ""))
+    known = next((row for key, row in _SYNTAX.items() if key in words), None)
+    what, hint = (message(known[0]), known[1] and message(known[1])) if known else (_other(words), "")
     if "cannot start any token" in words:
         what, hint = _bad_token(source.text[offset : offset + 1])
     context = getattr(problem, "context", None)
     detail = f"{context}: {words}" if context else words
     code = "too-deep" if "nesting depth" in words else "yaml-syntax"
     return source.finding(code, what, offset, hint=hint, detail=detail)
+
+
+def _other(words: str) -> str:
+    return words if isinstance(words, Text) else message("documents.syntax.other", words=words)
 
 
 def _mark(problem: Any, words: str) -> Any:
@@ -321,8 +342,8 @@ def _mark(problem: Any, words: str) -> Any:
 
 def _bad_token(character: str) -> tuple[str, str]:
     if character == "\t":
-        return "a tab may not indent", "indent with spaces"
-    return f"a value may not begin with '{character}'", _QUOTE
+        return message("documents.syntax.tab"), message("documents.syntax.spaces")
+    return message("documents.syntax.bad-begin", character=character), message("documents.syntax.quote")
 
 
 # --- JSON
@@ -333,15 +354,15 @@ _TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|[{}\[\]]|[^\s{}\[\],:"]+')
 def compose_json(source: Source, error: type[ProvisionError]) -> Composed:
     """The tree of a JSON text. The syntax is the standard library's business, the places are found here."""
     if not source.text.strip():
-        raise error(source.plain_finding("empty", "the file is empty"))
+        raise error(source.plain_finding("empty", message("documents.common.file-is-empty")))
     try:
         json.loads(source.text, parse_constant=float)
     except json.JSONDecodeError as problem:
         offset = min(problem.pos, len(source.text))
-        what = f"this is no JSON: {problem.msg.lower()}"
+        what = message("documents.compose-json.this-is-no-json", problem=problem.msg.lower())
         raise error(source.finding("json-syntax", what, offset)) from None
     except RecursionError:
-        raise error(source.plain_finding("too-deep", "too many levels of nesting")) from None
+        raise error(source.plain_finding("too-deep", message("documents.syntax.too-deep"))) from None
     composer = _Composer(source, MAX_NODES)
     try:
         for event in _json_events(source.text):

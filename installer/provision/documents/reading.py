@@ -16,6 +16,7 @@ from typing import Any, Literal
 
 from provision.documents import nodes
 from provision.documents.nodes import Listing, Node, Scalar, Table, is_null
+from provision.messages import message
 from provision.model.finding import Finding
 
 #: (class, attribute) -> check of each scalar written under it; (class, attribute, "key") -> of each key.
@@ -56,7 +57,11 @@ def nearest(word: str, known: Any) -> str:
 def choices(word: str, known: Any) -> str:
     """The hint for a word that is none of the known ones."""
     near = nearest(word, known)
-    return f"did you mean '{near}'?" if near else "one of: " + ", ".join(str(k) for k in known)
+    return (
+        message("documents.choices.did-you-mean", near=near)
+        if near
+        else message("documents.common.one-of", known=tuple(known))
+    )
 
 
 class Reading:
@@ -74,7 +79,7 @@ class Reading:
     def noun(self, node: Node, cls: Any) -> Any:
         """A mapping -> the dataclass; every unknown, missing and wrong entry is reported."""
         if not isinstance(node, Table):
-            return self.mismatch(node, "a mapping (key: value)")
+            return self.mismatch(node, message("documents.common.mapping-key-value"))
         if self.other_schema(node, cls):
             return BAD
         names = {self.key(name): name for name in hints(cls)}
@@ -83,10 +88,19 @@ class Reading:
             if key in names:
                 values[names[key]] = self.attribute(value, cls, names[key])
             else:
-                self.report("unknown-key", key_node, f"unknown key '{key}'", choices(key, names))
+                self.report(
+                    "unknown-key",
+                    key_node,
+                    message("documents.noun.unknown-key", what=key),
+                    choices(key, names),
+                )
         missing = [f for f in dataclasses.fields(cls) if required(f) and f.name not in values]
         for f in missing:
-            self.report("missing-key", first_line(node), f"the key '{self.key(f.name)}' is missing")
+            self.report(
+                "missing-key",
+                first_line(node),
+                message("documents.noun.key-is-missing", what=self.key(f.name)),
+            )
         return BAD if missing or BAD in values.values() else cls(**values)
 
     def other_schema(self, node: Table, cls: Any) -> bool:
@@ -97,8 +111,10 @@ class Reading:
             return False
         if nodes.scalar_value(found) in typing.get_args(known):
             return False
-        text = f"schema {found.text} is not known to this version, which reads {typing.get_args(known)[0]}"
-        self.report("unknown-schema", found, text, "use a newer provision")
+        text = message(
+            "documents.other-schema.schema-is-not-known-to", text=found.text, what=typing.get_args(known)[0]
+        )
+        self.report("unknown-schema", found, text, message("documents.other-schema.use-newer-provision"))
         return True
 
     def attribute(self, node: Node, cls: Any, name: str) -> Any:
@@ -123,13 +139,13 @@ class Reading:
 
     def listing(self, node: Node, hint: Any, check: Any) -> Any:
         if not isinstance(node, Listing):
-            return self.mismatch(node, "a list ([a, b])")
+            return self.mismatch(node, message("documents.listing.list-b"))
         values = tuple(self.value(item, hint, check) for item in node.items)
         return BAD if BAD in values else values
 
     def table(self, node: Node, types: tuple[Any, ...], check: Any, key_check: Any) -> Any:
         if not isinstance(node, Table):
-            return self.mismatch(node, "a mapping (key: value)")
+            return self.mismatch(node, message("documents.common.mapping-key-value"))
         values = {}
         for key_node, value in node.entries.values():
             key = self.table_key(key_node, types[0], key_check)
@@ -140,7 +156,12 @@ class Reading:
     def table_key(self, node: Scalar, hint: Any, check: Any) -> Any:
         known = typing.get_args(hint)
         if known and node.text not in known:
-            return self.report("unknown-key", node, f"unknown key '{node.text}'", choices(node.text, known))
+            return self.report(
+                "unknown-key",
+                node,
+                message("documents.table-key.unknown-key", text=node.text),
+                choices(node.text, known),
+            )
         return self.checked(node, node.text, check) if check else node.text
 
     def checked(self, node: Node, value: Any, check: Callable[[Any], Any]) -> Any:
@@ -152,30 +173,34 @@ class Reading:
     def literal(self, node: Node, hint: Any) -> Any:
         known = typing.get_args(hint)
         if not isinstance(node, Scalar) or is_null(node):
-            return self.mismatch(node, "one of " + ", ".join(str(k) for k in known))
+            return self.mismatch(node, message("documents.literal.one-of", known=known))
         value = nodes.scalar_value(node) if isinstance(known[0], int) else node.text
         if value in known:
             return value
-        what = f"'{node.text}' is not possible here"
+        what = message("documents.literal.is-not-possible-here", text=node.text)
         return self.report("bad-value", node, what, choices(node.text, known))
 
     def scalar(self, node: Node, hint: Any) -> Any:
         if not isinstance(node, Scalar):
-            return self.mismatch(node, _WORDS[hint])
+            return self.mismatch(node, message(_WORDS[hint]))
         return _SCALARS[hint](self, node)
 
     def text(self, node: Scalar) -> Any:
         if not node.plain or nodes.AMBIGUOUS.fullmatch(node.text) is None:
             return node.text
         if is_null(node):
-            return self.mismatch(node, "text")
-        what = f"{node.text} without quotes is not text"
-        return self.report("wrong-type", node, what, f'write "{node.text}"')
+            return self.mismatch(node, message("documents.common.text"))
+        what = message("documents.text.without-quotes-is-not-text", text=node.text)
+        return self.report("wrong-type", node, what, message("documents.text.write", text=node.text))
 
     def integer(self, node: Scalar) -> Any:
         if node.plain and nodes.INT.fullmatch(node.text) and len(node.text) < 25:
             return int(node.text)
-        return self.mismatch(node, "a whole number", node.text if nodes.INT.fullmatch(node.text) else "")
+        return self.mismatch(
+            node,
+            message("documents.common.whole-number"),
+            node.text if nodes.INT.fullmatch(node.text) else "",
+        )
 
     def number(self, node: Scalar) -> Any:
         if is_null(node):
@@ -183,21 +208,31 @@ class Reading:
             return float("nan")
         if node.plain and (nodes.INT.fullmatch(node.text) or nodes.FLOAT.fullmatch(node.text)):
             return float(nodes.scalar_value(node))  # type: ignore[arg-type]
-        return self.mismatch(node, "a number")
+        return self.mismatch(node, message("documents.common.number"))
 
     def boolean(self, node: Scalar) -> Any:
         if node.plain and nodes.BOOL.fullmatch(node.text):
             return node.text.lower() == "true"
         meant = {"yes": "true", "on": "true", "y": "true", "true": "true", "1": "true"}
         meant |= {"no": "false", "off": "false", "n": "false", "false": "false", "0": "false"}
-        return self.mismatch(node, "true or false", meant.get(node.text.lower(), ""))
+        return self.mismatch(
+            node, message("documents.common.true-or-false"), meant.get(node.text.lower(), "")
+        )
 
     def mismatch(self, node: Node, wanted: str, meant: str = "") -> Any:
-        what = f"{wanted} is wanted here, not {kind(node)}"
-        return self.report("wrong-type", node, what, meant and f"write {meant}")
+        what = message("documents.mismatch.is-wanted-here-not", wanted=wanted, kind=kind(node))
+        return self.report(
+            "wrong-type", node, what, meant and message("documents.mismatch.write", meant=meant)
+        )
 
 
-_WORDS: dict[Any, str] = {str: "text", int: "a whole number", float: "a number", bool: "true or false"}
+#: Type -> the message that names it.
+_WORDS: dict[Any, str] = {
+    str: "documents.common.text",
+    int: "documents.common.whole-number",
+    float: "documents.common.number",
+    bool: "documents.common.true-or-false",
+}
 _SCALARS: dict[Any, Callable[[Reading, Scalar], Any]] = {
     str: Reading.text,
     int: Reading.integer,
@@ -219,12 +254,12 @@ def first_line(node: Node) -> Node:
 def kind(node: Node) -> str:
     """What a node is, in the words of a message."""
     if isinstance(node, Table):
-        return "a mapping"
+        return message("documents.kind.mapping")
     if isinstance(node, Listing):
-        return "a list"
+        return message("documents.kind.list")
     assert isinstance(node, Scalar)
     if not node.plain:
-        return "text in quotes"
+        return message("documents.kind.text-in-quotes")
     if is_null(node):
-        return "nothing"
-    return f"'{node.text}'" if len(node.text) <= 40 else "text"
+        return message("documents.kind.nothing")
+    return f"'{node.text}'" if len(node.text) <= 40 else message("documents.common.text")

@@ -10,6 +10,7 @@ from bisect import bisect_right
 from collections.abc import Iterable
 from functools import cached_property
 
+from provision.messages import changed, message
 from provision.model.finding import Evidence, Finding, ProvisionError, Remedy, Severity
 
 #: What YAML calls not printable, minus the line breaks and tabs that may stand in any text.
@@ -68,7 +69,8 @@ class Source:
         body = ("…" if first else "") + shown + ("…" if first + WIDTH < len(line) else "")
         carets = " " * columns(head) + "^" * max(1, columns(marked))
         margin = f"{number:>5} | "
-        return f"{margin}{visible(body)}\n{' ' * (len(margin) - 2)}| {carets} {hint}".rstrip()
+        shown = f"{margin}{visible(body)}\n{' ' * (len(margin) - 2)}| {carets}"
+        return f"{shown} " + hint if hint else shown
 
     def finding(
         self, code: str, summary: str, start: int, end: int | None = None, hint: str = "",
@@ -80,7 +82,7 @@ class Source:
         return Finding(
             code=code,
             severity=severity,
-            summary=f"{where}: {visible(summary)}",
+            summary=f"{where}: " + visible(summary),
             detail=detail,
             evidence=(Evidence(where, shown),),
             remedies=(Remedy(visible(hint)),) if hint else (),
@@ -89,7 +91,7 @@ class Source:
     def plain_finding(self, code: str, summary: str, hint: str = "") -> Finding:
         """A finding about the document as a whole: it has no line to show."""
         remedies = (Remedy(hint),) if hint else ()
-        return Finding(code, "error", f"{self.origin}: {summary}", "", (Evidence(self.origin),), remedies)
+        return Finding(code, "error", f"{self.origin}: " + summary, "", (Evidence(self.origin),), remedies)
 
 
 def visible(text: str) -> str:
@@ -97,6 +99,10 @@ def visible(text: str) -> str:
 
     Every character stays one character: carets point at what they pointed at.
     """
+    return changed(text, _visible)
+
+
+def _visible(text: str) -> str:
     safe = UNPRINTABLE.sub("\ufffd", re.sub(r"[\t\n\r\x85\u2028\u2029]", " ", text))
     return re.sub(r"(?<=://)[^/\s'\"]+(?=@)", lambda match: "*" * len(match[0]), safe)
 
@@ -116,7 +122,12 @@ def decode(data: str | bytes, origin: str, limit: int, error: type[ProvisionErro
     """
     if len(data) > limit:
         source = Source("", origin)
-        raise error(source.plain_finding("too-large", f"{len(data):,} bytes; at most {limit:,} are read"))
+        raise error(
+            source.plain_finding(
+                "too-large",
+                message("documents.decode.bytes-at-most-are-read", data=f"{len(data):,}", limit=f"{limit:,}"),
+            )
+        )
     text = data if isinstance(data, str) else _text(data, origin, error)
     return Source(text.removeprefix("\ufeff"), origin)
 
@@ -124,9 +135,13 @@ def decode(data: str | bytes, origin: str, limit: int, error: type[ProvisionErro
 def unprintable(source: Source) -> list[Finding]:
     """The first few characters that no YAML may hold."""
     found = itertools.islice(UNPRINTABLE.finditer(source.text), 5)
-    what = "the character U+{:04X} is not allowed"
     return [
-        source.finding("control-character", what.format(ord(m[0])), m.start(), hint="remove it")
+        source.finding(
+            "control-character",
+            message("documents.unprintable.character-is-not-allowed", code=f"{ord(m[0]):04X}"),
+            m.start(),
+            hint=message("documents.common.remove-it"),
+        )
         for m in found
     ]
 
@@ -138,7 +153,9 @@ def _text(data: bytes, origin: str, error: type[ProvisionError]) -> str:
     except UnicodeDecodeError as problem:
         good = data[: problem.start].decode(encoding)
         source = Source(good + data[problem.start :].decode(encoding, "replace"), origin)
-        byte = f"byte 0x{data[problem.start]:02x} is not {encoding.upper()}"
+        byte = message(
+            "documents.text.byte-0x-is-not", data=f"{data[problem.start]:02x}", upper=encoding.upper()
+        )
         raise error(source.finding("not-utf8", byte, len(good), hint=_guess(data))) from None
 
 
@@ -147,8 +164,8 @@ def _guess(data: bytes) -> str:
     try:
         data.decode("gb18030")
     except UnicodeDecodeError:
-        return "save the file as UTF-8"
-    return "it may be GBK: save the file as UTF-8"
+        return message("documents.guess.save-file-as-utf-8")
+    return message("documents.guess.it-may-be-gbk-save")
 
 
 def several(findings: Iterable[Finding], origin: str, limit: int = 50) -> tuple[Finding, ...]:

@@ -37,9 +37,9 @@ def pylock(lock: Lock, urls: Mapping[str, str]) -> str:
 
 
 def _lost(files: list[str]) -> Finding:
-    more = f" and {len(files) - 3} more" if len(files) > 3 else ""
+    more = message("exporting.lost.and-more", what=len(files) - 3) if len(files) > 3 else ""
     return Finding(
-        "no-address", "error", message("exporting.no-address.summary-2", what=', '.join(files[:3]), more=more),
+        "no-address", "error", message("exporting.no-address.summary-2", what=tuple(files[:3]), more=more),
         detail=message("exporting.no-address.detail"),
         remedies=(Remedy(message("exporting.no-address.way-2")),),
     )  # fmt: skip

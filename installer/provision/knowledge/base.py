@@ -179,8 +179,11 @@ class Knowledge:
         return rules if facts is None else tuple(rule for rule in rules if applies(rule, facts))
 
     def row(self, name: str) -> Row | None:
-        """The row with this id."""
-        return self._by_id.get(name)
+        """The row with this id. Reads no file that does not name it."""
+        if "_by_id" in self.__dict__:
+            return self._by_id.get(name)
+        rows = [row for row in self._stream(lambda text: name in text) if row.id == name]
+        return rows[-1] if rows else None
 
     def list(self, kind: str = "") -> tuple[Row, ...]:
         """All rows, or those of one kind (`patch`, `build`, ...)."""
@@ -245,7 +248,7 @@ class Knowledge:
     def _rows_of(self, number: int) -> tuple[Row, ...]:
         if number not in self._read:
             origin, text = self._files[number]
-            self._read[number] = tuple(read_rows(text, origin))
+            self._read[number] = _parsed(origin, text)
         return self._read[number]
 
 
@@ -272,6 +275,11 @@ def _packaged() -> tuple[tuple[str, str], ...]:
         for file in files
         if not file.name.startswith(_NOT_OURS)
     )
+
+
+@lru_cache(maxsize=256)
+def _parsed(origin: str, text: str) -> tuple[Row, ...]:
+    return tuple(read_rows(text, origin))
 
 
 @lru_cache(maxsize=256)

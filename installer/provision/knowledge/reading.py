@@ -12,17 +12,18 @@ import types
 from collections.abc import Iterator, Mapping
 from dataclasses import MISSING, fields, is_dataclass
 from functools import cache
-from typing import Any, Literal, get_args, get_origin, get_type_hints
-
-import yaml
+from typing import Annotated, Any, Literal, get_args, get_origin, get_type_hints
 
 from provision.knowledge.rows import EVIDENCE, KINDS, Row
+from provision.messages import LANGUAGES, bilingual, message, said
 from provision.model.finding import Evidence, Finding, Remedy, UsageError
+from provision.parsed import NotYaml, parsed
 
-_Loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _HEADER = ("schema", "verified-on", "sources", "defaults", "templates")
 #: Keys whose list may be written as one text.
 _ONE_OR_MORE = ("versions", "packages", "pythons")
+#: The shape of a text that may be written in both languages.
+_BILINGUAL = object()
 _RANGE = re.compile(r"(\d+)\.(\d+)-(\d+)\.(\d+)$")
 
 
@@ -43,7 +44,12 @@ def read_rows(text: str, origin: str) -> Iterator[Row]:
         if kind in _HEADER:
             continue
         if kind not in KINDS:
-            raise _refuse(origin, kind, f"'{kind}' is no kind of row", f"kinds: {', '.join(KINDS)}")
+            raise _refuse(
+                origin,
+                kind,
+                message("knowledge.read-rows.is-no-kind-row", kind=kind),
+                message("knowledge.hint.kinds", kinds=tuple(KINDS)),
+            )
         defaults = common | (document.get("defaults") or {}).get(kind, {})
         for item in items or ():
             yield _row(KINDS[kind], _filled(_like(item, templates, origin), defaults, sources), origin)
@@ -60,12 +66,17 @@ def expand_pythons(text: str) -> tuple[str, ...]:
 
 def _document(text: str, origin: str) -> dict[str, Any]:
     try:
-        document = yaml.load(text, Loader=_Loader)  # noqa: S506 (a safe loader, in C where it is there)
-    except yaml.YAMLError as error:
-        raise _refuse(origin, "", "this is not YAML", str(error)) from error
+        document = parsed(text)
+    except NotYaml as error:
+        raise _refuse(
+            origin,
+            "",
+            message("knowledge.document.this-is-not-yaml"),
+            message("knowledge.document.parser-says", error=error),
+        ) from error
     if not isinstance(document, dict):
-        words = f"kinds: {', '.join(KINDS)}"
-        raise _refuse(origin, "", "a knowledge file is a mapping of kinds to rows", words)
+        words = message("knowledge.hint.kinds", kinds=tuple(KINDS))
+        raise _refuse(origin, "", message("knowledge.document.knowledge-file-is-mapping-kinds"), words)
     return document
 
 
@@ -75,8 +86,10 @@ def _like(item: dict[str, Any], templates: Mapping[str, Any], origin: str) -> di
     filled: dict[str, Any] = {}
     for name in [names] if isinstance(names, str) else names:
         if name not in templates:
-            words = f"templates: {', '.join(templates)}"
-            raise _refuse(origin, str(item.get("id")), f"no template '{name}'", words)
+            words = message("knowledge.hint.templates", templates=tuple(templates))
+            raise _refuse(
+                origin, str(item.get("id")), message("knowledge.like.no-template", name=name), words
+            )
         filled |= templates[name]
     return filled | {key: value for key, value in item.items() if key != "like"}
 
@@ -100,11 +113,13 @@ def _row(kind: type[Row], item: dict[str, Any], origin: str) -> Row:
     try:
         row: Row = _build(kind, item)
     except (KeyError, TypeError, ValueError, AttributeError) as error:
-        text = str(error.args[0] if error.args else error)
-        raise _refuse(origin, str(item.get("id", "?")), text, kind.__doc__) from error
+        text = error.args[0] if error.args and isinstance(error.args[0], str) else str(error)
+        # What a row may hold is told by the row's own words, which are English.
+        shape = bilingual({"en": kind.__doc__ or "", "zh": said(message("knowledge.refuse.shape"), "zh")})
+        raise _refuse(origin, str(item.get("id", "?")), text, shape) from error
     if row.evidence not in EVIDENCE or not row.source or not row.verified_on:
-        words = f"evidence: {', '.join(EVIDENCE)}"
-        raise _refuse(origin, row.id, "a row needs source, evidence and verified-on", words)
+        words = message("knowledge.hint.evidence", evidence=EVIDENCE)
+        raise _refuse(origin, row.id, message("knowledge.row.row-needs-source-evidence-and"), words)
     return row
 
 
@@ -112,13 +127,13 @@ def _build(kind: Any, item: Mapping[str, Any]) -> Any:
     plan = _plan(kind)
     unknown = [key for key in item if key not in plan]
     if unknown:
-        raise KeyError(f"unknown key '{unknown[0]}' (known: {', '.join(plan)})")
+        raise KeyError(message("knowledge.build.unknown-key-known", unknown=unknown[0], plan=tuple(plan)))
     values = {}
     for key, (name, shape, required) in plan.items():
         if key in item:
             values[name] = _value(shape, _listed(key, shape, item[key]))
         elif required:
-            raise KeyError(f"missing key '{key}'")
+            raise KeyError(message("knowledge.build.missing-key", what=key))
     return kind(**values)
 
 
@@ -133,7 +148,7 @@ def _listed(key: str, shape: Any, value: Any) -> Any:
 @cache
 def _plan(kind: Any) -> dict[str, tuple[str, Any, bool]]:
     """YAML key -> (attribute, shape, required) of a row's dataclass."""
-    hints = get_type_hints(kind)
+    hints = get_type_hints(kind, include_extras=True)
     return {
         field.name.replace("_", "-"): (
             field.name,
@@ -145,9 +160,11 @@ def _plan(kind: Any) -> dict[str, tuple[str, Any, bool]]:
 
 
 def _shape(hint: Any) -> Any:
-    """None for plain values, a dataclass, the allowed words, or ("tuple" or "dict", shape of its items)."""
+    """None for plain values, a dataclass, the allowed words, _BILINGUAL, or ("tuple" or "dict", shape of its items)."""
     if is_dataclass(hint):
         return hint
+    if get_origin(hint) is Annotated:
+        return _BILINGUAL
     if get_origin(hint) is Literal:
         return frozenset(get_args(hint))
     if get_origin(hint) is tuple:
@@ -166,6 +183,8 @@ def _value(shape: Any, value: Any) -> Any:
         return value
     if shape is str:
         return _text(value)
+    if shape is _BILINGUAL:
+        return _both(value) if isinstance(value, Mapping) else _text(value)
     if isinstance(shape, frozenset):
         return _word(shape, value)
     if not isinstance(shape, tuple):
@@ -173,31 +192,37 @@ def _value(shape: Any, value: Any) -> Any:
     if shape[0] == "dict":
         return {str(key): _value(shape[1], item) for key, item in value.items()}
     if isinstance(value, str):
-        raise TypeError(f"'{value}' should be a list")
+        raise TypeError(message("knowledge.value.should-be-list", value=value))
     return tuple(_value(shape[1], item) for item in value)
 
 
 def _word(allowed: frozenset[str], value: Any) -> Any:
     if value not in allowed:
-        raise ValueError(f"'{value}' is none of {', '.join(sorted(allowed))}")
+        raise ValueError(message("knowledge.word.is-none", value=value, what=sorted(allowed)))
     return value
+
+
+def _both(value: Mapping[str, Any]) -> str:
+    if set(value) != set(LANGUAGES):
+        raise TypeError(message("knowledge.both.in-both-languages", languages=LANGUAGES, got=tuple(value)))
+    return bilingual({lang: _text(value[lang]) for lang in LANGUAGES})
 
 
 def _text(value: Any) -> str:
     """A text. A version like 12.10 that YAML read as a number has lost a digit: it must be quoted."""
     if isinstance(value, float | int) and not isinstance(value, bool):
-        raise TypeError(f"{value} must be quoted: YAML reads it as a number")
+        raise TypeError(message("knowledge.text.must-be-quoted-yaml-reads", value=value))
     return str(value)
 
 
-def _refuse(origin: str, where: str, what: str, help_text: str | None) -> KnowledgeError:
+def _refuse(origin: str, where: str, what: str, help_text: str) -> KnowledgeError:
     place = f"{origin}: {where}" if where else origin
     return KnowledgeError(
         Finding(
             code="bad-knowledge",
             severity="error",
-            summary=f"{place}: {what}",
+            summary=f"{place}: " + what,
             evidence=(Evidence(source=origin, text=where),),
-            remedies=(Remedy(text=help_text or "see docs/knowledge.md"),),
+            remedies=(Remedy(text=help_text),),
         )
     )

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
+from provision.messages import LANGUAGES
 from provision.model.profile import YAML_CONFIG
 
 #: How a fact is known, best first: read out of the artifact (or run), index metadata, the maker's own
@@ -23,6 +24,25 @@ RuntimeKind = Literal[
 #: Who brings the accelerator's libraries: the machine, wheels beside the framework, the framework's own
 #: wheel, nobody.
 Supplier = Literal["system", "wheels", "bundled", "none"]
+
+
+class _InBothLanguages:
+    """The schema of a text for people: plain English, or both languages."""
+
+    def __get_pydantic_json_schema__(self, core_schema: Any, handler: Any) -> dict[str, Any]:
+        properties = {lang: {"type": "string"} for lang in LANGUAGES}
+        both = {
+            "type": "object",
+            "properties": properties,
+            "required": list(LANGUAGES),
+            "additionalProperties": False,
+        }
+        return {"anyOf": [{"type": "string"}, both]}
+
+
+#: A text that people read. A row has it as a text, in English, or as `{en: ..., zh: ...}`; the reader makes one string
+#: of both (`provision.messages.Bilingual`).
+Words = Annotated[str, _InBothLanguages()]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,10 +77,10 @@ class PatchRow(Row):
     overrides: tuple[str, ...] = ()
     add_requirements: tuple[str, ...] = ()
     environment: dict[str, str] = field(default_factory=dict)
-    why: str
+    why: Words
     stage: str = ""
     verified: str = ""
-    instead: str = ""
+    instead: Words = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,8 +94,8 @@ class NameRow(Row):
     kind: Literal["dead", "never-existed", "look-alike", "placeholder", "yanked", "hostile"]
     versions: tuple[str, ...] = ()
     unpinned_only: bool = False
-    what_is_so: str
-    instead: tuple[str, ...] = ()
+    what_is_so: Words
+    instead: tuple[Words, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,7 +108,7 @@ class FamilyRow(Row):
     folder: str
     members: tuple[str, ...]
     pairs: tuple[tuple[str, str], ...] = ()
-    why: str
+    why: Words
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -137,7 +157,7 @@ class VendorFile:
     package: str
     version: str
     file: str
-    where: str
+    where: Words
     targets: tuple[str, ...] = ()
     pythons: tuple[str, ...] = ()
     sha256: str = ""
@@ -205,7 +225,7 @@ class CompanionRow(Row):
     package: str
     match: dict[str, str]
     same_index: bool = False
-    why: str = ""
+    why: Words = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -335,10 +355,10 @@ class RuleRow(Row):
 
     when: dict[str, Any]
     then: Literal["reject", "warn", "prefer", "require", "note"]
-    because: str
+    because: Words
     axis: str = ""
     code: str = ""
-    instead: tuple[str, ...] = ()
+    instead: tuple[Words, ...] = ()
     never: tuple[str, ...] = ()
     require: tuple[str, ...] = ()
     prefer: dict[str, Any] = field(default_factory=dict)
@@ -388,8 +408,8 @@ class LintRow(Row):
     development: bool = False
     path: Literal["", "long", "non-ascii", "space"] = ""
     longest_member: int = 0
-    because: str
-    instead: tuple[str, ...] = ()
+    because: Words
+    instead: tuple[Words, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

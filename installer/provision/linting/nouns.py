@@ -10,6 +10,7 @@ from packaging.specifiers import SpecifierSet
 from packaging.utils import canonicalize_name
 
 from provision.documents.source import Source
+from provision.messages import message
 from provision.model.finding import Evidence, Finding, Remedy, Severity
 
 Manager = Literal["pip", "conda"]
@@ -43,7 +44,10 @@ class Place:
         """A finding about this place. `because` is a knowledge row's id and its source, `ways` are ways out."""
         made = self.source.finding(code, summary, self.start, self.end, detail=detail, severity=severity)
         row, source = because
-        evidence = (*made.evidence, *([Evidence(f"knowledge {row}", source)] if row else []))
+        evidence = (
+            *made.evidence,
+            *([Evidence(message("linting.nouns.knowledge", row=row), source)] if row else []),
+        )
         remedies = tuple(Remedy(way) for way in ways)
         return Finding(code, severity, made.summary, detail, evidence, remedies)
 

@@ -12,6 +12,7 @@ from provision.knowledge import Build, BuildRow, FamilyRow, Knowledge, NameRow, 
 from provision.knowledge.versions import holds_any, lies_within, overlap
 from provision.linting.nouns import Scope, Wanted, canonical
 from provision.linting.places import in_words, targets_of
+from provision.messages import joined, message
 from provision.model.finding import Finding, Severity
 
 #: Kind of a name row -> the code and weight of what is said.
@@ -35,7 +36,7 @@ def dead_names(scope: Scope, knowledge: Knowledge) -> Iterator[Finding]:
         if row is None or ((one.bound or one.url) and row.kind in _OF_DEFAULT_INDEX):
             continue
         code, severity = _NAMES[row.kind]
-        said = f"{one}: {row.what_is_so}"
+        said = f"{one}: " + row.what_is_so
         yield one.place.finding(code, severity, said, (row.id, row.source), row.instead)
 
 
@@ -74,13 +75,23 @@ def _collide(first: Wanted, second: Wanted, family: FamilyRow) -> bool:
 
 def _family_finding(first: Wanted, second: Wanted, family: FamilyRow) -> Finding:
     line = first.place.source.position(first.place.start)[0]
-    where = f"line {line}"
+    where: str = message("linting.family-finding.line", line=line)
     if first.place.source.origin != second.place.source.origin:
         where = f"{first.place.source.origin}:{line}"
-    by = " of conda" if first.manager == "conda" else ""
-    said = f"{second.name} and {first.name}{by} ({where}) both write the folder {family.folder}: keep one"
+    by = message("linting.family-finding.conda") if first.manager == "conda" else ""
+    said = message(
+        "linting.family-finding.and-both-write-folder-keep",
+        name=second.name,
+        name2=first.name,
+        by=by,
+        where=where,
+        folder=family.folder,
+    )
     because = (family.id, family.source)
-    ways = (f"remove {first.name}", f"remove {second.name}")
+    ways = (
+        message("linting.family-finding.remove", name=first.name),
+        message("linting.family-finding.remove", name=second.name),
+    )
     return second.place.finding("family-conflict", "error", said, because, ways, family.why)
 
 
@@ -125,9 +136,10 @@ def _split(requirement: str) -> tuple[str, SpecifierSet]:
 
 def _cap_finding(one: Wanted, row: PatchRow, lacking: list[str]) -> Finding:
     add = ", ".join(lacking)
-    where = f" {in_words(row.targets)}" if row.targets else ""
-    said = f"{one} needs {add}{where}, which its metadata does not say: it installs and then fails"
-    ways = (f"add {add}", *([row.instead] if row.instead else []))
+    said = message("linting.cap-finding.needs", one=one, add=add)
+    if row.targets:
+        said = message("linting.cap-finding.needs-somewhere", one=one, add=add, where=in_words(row.targets))
+    ways = (message("linting.cap-finding.add", add=add), *([row.instead] if row.instead else []))
     return one.place.finding("missing-cap", "warning", said, (row.id, row.source), ways, row.why)
 
 
@@ -142,7 +154,13 @@ def companions(scope: Scope, knowledge: Knowledge) -> Iterator[Finding]:
                 because = (row.id, row.source)
                 exact = versions if versions[0] in "<>=!~" else f"=={versions}"
                 if not overlap([_without_local(one.specifiers), SpecifierSet(exact)]):
-                    said = f"{one} does not go with {leader}, which {package}{exact} belongs to"
+                    said = message(
+                        "linting.companions.does-not-go-with-which",
+                        one=one,
+                        leader=leader,
+                        package=package,
+                        exact=exact,
+                    )
                     yield one.place.finding(
                         "companion-mismatch", "error", said, because, (f"{package}{exact}",), row.why
                     )
@@ -153,7 +171,7 @@ def companions(scope: Scope, knowledge: Knowledge) -> Iterator[Finding]:
                     and not (one.bound or one.url)
                 ):
                     same = f"{package}=={_public(one.version)}{f'+{leader.local}' if leader.local else ''}"
-                    said = f"{one} is of another build than {leader}: take both from one index"
+                    said = message("linting.companions.is-another-build-than-take", one=one, leader=leader)
                     yield one.place.finding("mixed-builds", "warning", said, because, (same,), row.why)
 
 
@@ -204,11 +222,29 @@ def _line_against(other: Wanted, one: Wanted, build: Build, knowledge: Knowledge
     needs = f"{other.name}{knowledge.declares(build)[other.name]}"
     because = (build.row, build.source)
     if other.manager == "conda":
-        said = f"pip replaces conda's {other.name} ({other.specifier}): {one} requires {needs}"
-        both = ("take both from conda, or both from pip", f"ask conda for {needs}")
+        said = message(
+            "linting.line-against.pip-replaces-condas",
+            name=other.name,
+            specifier=other.specifier,
+            one=one,
+            needs=needs,
+        )
+        both = (
+            message("linting.line-against.take-both-from-conda-or"),
+            message("linting.line-against.ask-conda-for", needs=needs),
+        )
         return other.place.finding("conda-pip-overlap", "warning", said, because, both)
-    said = f"{other} contradicts {one}, which requires {needs} {in_words((build.target,))}"
-    ways = (f"leave the line out: {one.name} brings what it needs", *_fitting_builds(other, build, knowledge))
+    said = message(
+        "linting.line-against.contradicts-which-requires",
+        other=other,
+        one=one,
+        needs=needs,
+        in_words=in_words((build.target,)),
+    )
+    ways = (
+        message("linting.line-against.leave-line-out-brings-what", name=one.name),
+        *_fitting_builds(other, build, knowledge),
+    )
     return other.place.finding("declared-conflict", "error", said, because, ways)
 
 
@@ -222,7 +258,15 @@ def _fitting_builds(other: Wanted, build: Build, knowledge: Knowledge) -> list[s
         )
         asked = knowledge.declares(one).get(other.name) if same and one.local else None
         if asked and overlap([SpecifierSet(asked), other.specifiers]):
-            return [f"{one.requirement} from {one.index}, which asks for {other.name}{asked}"]
+            return [
+                message(
+                    "linting.fitting-builds.from-which-asks-for",
+                    requirement=one.requirement,
+                    index=one.index,
+                    name=other.name,
+                    asked=asked,
+                )
+            ]
     return []
 
 
@@ -232,10 +276,32 @@ def _build_against(
     (one, build), (other, its) = first, second
     name, mine, theirs = clashes[0]
     where = in_words((build.target,))
-    said = f"{other} and {one} cannot share an environment {where}: {name}{theirs} against {name}{mine}"
-    detail = "\n".join(f"{n}: {one} requires {a}, {other} requires {b}" for n, a, b in clashes)
-    ways = [*_without_extras(first, second, knowledge), "make two environments"]
-    ways.append(f"choose versions that agree on {', '.join(n for n, _, _ in clashes[:3])}")
+    said = message(
+        "linting.build-against.and-cannot-share-environment-against",
+        other=other,
+        one=one,
+        where=where,
+        name=name,
+        theirs=theirs,
+        mine=mine,
+    )
+    detail = joined(
+        (
+            message("linting.build-against.requires-requires", n=n, one=one, a=a, other=other, b=b)
+            for n, a, b in clashes
+        ),
+        "\n",
+    )
+    ways = [
+        *_without_extras(first, second, knowledge),
+        message("linting.build-against.make-two-environments"),
+    ]
+    ways.append(
+        message(
+            "linting.build-against.choose-versions-that-agree-on",
+            names=[n for n, _, _ in clashes[:3]],
+        )
+    )
     return other.place.finding("declared-conflict", "error", said, (its.row, its.source), tuple(ways), detail)
 
 
@@ -244,7 +310,15 @@ def _without_extras(first: Pair, second: Pair, knowledge: Knowledge) -> list[str
     for (one, build), (other, its) in ((first, second), (second, first)):
         bare = replace(build, extras=())
         if one.extras and not _clashes(knowledge.declares(bare), knowledge.declares(its), knowledge):
-            return [f"{one.name}{one.specifier} without [{','.join(one.extras)}] (on the CPU) beside {other}"]
+            return [
+                message(
+                    "linting.without-extras.without-on-cpu-beside",
+                    name=one.name,
+                    specifier=one.specifier,
+                    extras=",".join(one.extras),
+                    other=other,
+                )
+            ]
     return []
 
 

@@ -8,6 +8,7 @@ from typing import get_args
 from packaging.markers import Marker
 
 from provision.linting.nouns import Scope, Wanted
+from provision.messages import message
 from provision.model.profile import Target
 
 TARGETS: tuple[str, ...] = get_args(Target)
@@ -20,10 +21,10 @@ SYSTEMS = {
 }
 WORDS = {
     "linux-x86_64": "Linux",
-    "linux-aarch64": "Linux on ARM",
+    "linux-aarch64": message("linting.module.linux-on-arm"),
     "windows-x86_64": "Windows",
     "macos-arm64": "macOS",
-    "macos-x86_64": "macOS on Intel",
+    "macos-x86_64": message("linting.module.macos-on-intel"),
 }
 
 
@@ -60,6 +61,8 @@ def in_words(targets: tuple[str, ...]) -> str:
     """`on Windows and Linux on ARM`, `everywhere but on Windows`."""
     others = [target for target in TARGETS if target not in targets]
     if len(others) == 1:
-        return f"everywhere but on {WORDS[others[0]]}"
+        return message("linting.in-words.everywhere-but-on", words=WORDS[others[0]])
     words = [WORDS.get(target, target) for target in targets]
-    return "on " + " and ".join([", ".join(words[:-1]), words[-1]] if len(words) > 1 else words)
+    if len(words) > 1:
+        words = [message("linting.in-words.and", words=words[:-1], last=words[-1])]
+    return message("linting.in-words.on", words=words)

@@ -11,6 +11,7 @@ from typing import Any
 from provision.documents.source import Source
 from provision.linting.nouns import Place, Scope, Setting, Wanted, canonical
 from provision.linting.requirements import requirement
+from provision.messages import message
 from provision.model.finding import Finding
 
 if sys.version_info >= (3, 11):
@@ -129,4 +130,8 @@ def _syntax(source: Source, problem: str) -> Finding:
     match = re.search(r"\(at line (\d+), column (\d+)\)", problem)
     offset = source.offset(int(match[1]), int(match[2])) if match else len(source.text)
     what = re.sub(r"\s*\(at .*\)$", "", problem)
-    return source.finding("toml-syntax", f"this is no TOML: {what[:1].lower()}{what[1:]}", offset)
+    return source.finding(
+        "toml-syntax",
+        message("linting.syntax.this-is-no-toml", lower=what[:1].lower(), what=what[1:]),
+        offset,
+    )

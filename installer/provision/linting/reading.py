@@ -15,6 +15,7 @@ from provision.linting.profiles import SIGNS, read_profile
 from provision.linting.projects import read_pyproject
 from provision.linting.requirements import Read, read_requirements
 from provision.linting.settings import read_pip_conf
+from provision.messages import message
 from provision.model.finding import ProvisionError, UsageError
 
 #: Bytes; a file with all of a data centre's packages is far smaller.
@@ -74,7 +75,7 @@ def _yaml(source: Source, reading: Reading, is_condarc: bool) -> None:
     reading.findings += findings
     if not isinstance(root, Table):
         raise UsageError(
-            source.finding("wrong-type", "a mapping of keys to values is wanted here", root.start)
+            source.finding("wrong-type", message("linting.yaml.mapping-keys-to-values-is"), root.start)
         )
     if is_condarc:
         reading.everywhere += read_condarc(root)

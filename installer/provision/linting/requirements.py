@@ -14,6 +14,7 @@ from packaging.utils import InvalidWheelFilename, parse_wheel_filename
 
 from provision.documents.source import Source
 from provision.linting.nouns import Kind, Place, Setting, Wanted, canonical
+from provision.messages import message
 from provision.model.finding import Finding
 
 #: Path -> text of an included file; raises OSError.
@@ -67,8 +68,14 @@ def _included(place: Place, path: str, read: Read) -> Lines:
     try:
         data = read(path)
     except (OSError, ValueError):
-        ways = ("name a file that stands beside this one",)
-        return Lines(findings=[place.finding("unreadable", "error", f"{path} cannot be read", ways=ways)])
+        ways = (message("linting.included.name-file-that-stands-beside"),)
+        return Lines(
+            findings=[
+                place.finding(
+                    "unreadable", "error", message("linting.included.cannot-be-read", path=path), ways=ways
+                )
+            ]
+        )
     text = data if isinstance(data, str) else data.decode("utf-8-sig", "replace")
     return _file(Source(text, path))
 
@@ -162,5 +169,11 @@ def _wheel(place: Place, text: str) -> Wanted | None:
 
 def _bad_requirement(place: Place, text: str) -> Finding:
     doubled = re.sub(r"(?<![<>=!~])=(?!=)", "==", text)
-    ways = (f'did you mean "{doubled}"?',) if doubled != text else ("write it like numpy>=1.26,<2",)
-    return place.finding("bad-requirement", "error", f"'{text}' is no requirement", ways=ways)
+    ways = (
+        (message("linting.bad-requirement.did-you-mean", doubled=doubled),)
+        if doubled != text
+        else (message("linting.bad-requirement.write-it-like-numpy-1"),)
+    )
+    return place.finding(
+        "bad-requirement", "error", message("linting.bad-requirement.is-no-requirement", text=text), ways=ways
+    )

@@ -11,6 +11,7 @@ from provision.knowledge.versions import holds_any, version_key
 from provision.linting.nouns import Scope, Setting, Wanted, canonical
 from provision.linting.packages import distributions, frameworks
 from provision.linting.places import in_words, targets_of
+from provision.messages import message
 from provision.model.finding import Finding, Severity
 from provision.model.lock import PYPI
 
@@ -63,9 +64,13 @@ def _cpu_finding(
 ) -> Finding:
     severity: Severity = "error" if scope.vendor else "warning"
     kind = build.runtime.kind.upper() if len(build.runtime.kind) <= 4 else build.runtime.kind
-    said = f"{one} without an index is the CPU build {in_words(targets)}; for {kind} name its index"
+    said = message(
+        "linting.cpu-finding.without-index-is-cpu-build", one=one, in_words=in_words(targets), kind=kind
+    )
     url = knowledge.index_url(build.index)
-    ways = (f"take {build.requirement} from {build.index} ({url})",)
+    ways = (
+        message("linting.cpu-finding.take-from", requirement=build.requirement, index=build.index, url=url),
+    )
     return one.place.finding("silent-cpu", severity, said, (build.row, build.source), ways)
 
 
@@ -111,11 +116,19 @@ def _local_finding(one: Wanted, scope: Scope, knowledge: Knowledge) -> Finding:
     build = next((b for b in builds if b.version == version), builds[0] if builds else None)
     url = knowledge.index_url(build.index) if build else None
     mirror = next(iter(scope.of("index-url")), None)
-    what = f"the index {mirror.value} mirrors the default one, which" if mirror else "the default index"
-    said = f"{one} cannot come from there: {what} holds no local versions"
+    what = (
+        message("linting.local-finding.index-mirrors-default-one-which", value=mirror.value)
+        if mirror
+        else message("linting.local-finding.default-index")
+    )
+    said = message("linting.local-finding.cannot-come-from-there-holds", one=one, what=what)
     because = (build.row, build.source) if build else ("", "")
-    ways = (f"name the index that has it: {url}",) if url else ("name the index that has it",)
-    detail = "A mirror of packages is not at fault: it holds what the default index holds."
+    ways = (
+        (message("linting.local-finding.name-index-that-has-it", url=url),)
+        if url
+        else (message("linting.local-finding.name-index-that-has-it-2"),)
+    )
+    detail = message("linting.local-finding.mirror-packages-is-not-at")
     return one.place.finding("mirror-cannot-serve-local-version", "error", said, because, ways, detail)
 
 
@@ -125,10 +138,10 @@ def extra_indexes(scope: Scope, knowledge: Knowledge) -> Iterator[Finding]:
     if pip and all(one.hashed or one.url or one.bound for one in pip):
         return
     for setting in scope.of("extra-index-url"):
-        said = "an extra index is asked for every package, and the highest version wins, whoever put it there"
+        said = message("linting.extra-indexes.extra-index-is-asked-for")
         ways = (
-            "in a profile, bind packages to their index (indexes: name, url, packages)",
-            "pin every package with its hash",
+            message("linting.extra-indexes.in-profile-bind-packages-to"),
+            message("linting.extra-indexes.pin-every-package-with-its"),
         )
         yield setting.place.finding("extra-index-confusion", "error", said, ways=ways)
 
@@ -139,10 +152,10 @@ def pre_releases(scope: Scope, knowledge: Knowledge) -> Iterator[Finding]:
         for spec in one.specifiers:
             version = version_key(spec.version)
             if spec.operator in (">=", ">") and version.pre is not None:
-                said = f"{one} lets pre-releases in: its lower bound is one"
+                said = message("linting.pre-releases.lets-pre-releases-in-its", one=one)
                 ways = (
-                    f"write {one.name}>={version.base_version}",
-                    "pin the pre-release with ==",
+                    message("linting.pre-releases.write", name=one.name, base_version=version.base_version),
+                    message("linting.pre-releases.pin-pre-release-with"),
                 )
                 yield one.place.finding("pre-release", "warning", said, ways=ways)
 
@@ -155,8 +168,11 @@ def credentials(scope: Scope, knowledge: Knowledge) -> Iterator[Finding]:
     ]:
         found = re.search(r"://([^/\s@]+)@", url)
         if found and not re.fullmatch(r"(\$\{\w+\}|git|:)*", found[1]):
-            said = "an address with credentials: whoever reads the file has them"
-            ways = ("put them into ~/.netrc or a keyring", "write ${NAME} and set the variable")
+            said = message("linting.credentials.address-with-credentials-whoever-reads")
+            ways = (
+                message("linting.credentials.put-them-into-netrc-or"),
+                message("linting.credentials.write-and-set-variable"),
+            )
             yield place.finding("credentials", "error", said, ways=ways)
 
 
@@ -173,9 +189,11 @@ def channels(scope: Scope, knowledge: Knowledge) -> Iterator[Finding]:
         for one in _concerned(row, scope):
             if one.bound not in row.without_channels:
                 lacking = ", ".join(row.without_channels)
-                said = f"{one.name} without the channel {lacking}: {row.because}"
+                said = message(
+                    "linting.channels.without-channel", name=one.name, lacking=lacking, because=row.because
+                )
                 has = sorted(mirrored & set(row.without_channels))
-                detail = f"This machine maps {has[0]} to a mirror already." if has else ""
+                detail = message("linting.channels.this-machine-maps-to-mirror", has=has[0]) if has else ""
                 yield one.place.finding(
                     row.code, row.severity, said, (row.id, row.source), row.instead, detail
                 )
@@ -205,7 +223,7 @@ def nightlies(scope: Scope, knowledge: Knowledge) -> Iterator[Finding]:
     for row in knowledge.rows(LintRow):
         for one in _concerned(row, scope) if row.development else ():
             if one.version and version_key(one.version).is_devrelease:
-                said = f"{one}: {row.because}"
+                said = f"{one}: " + row.because
                 yield one.place.finding(row.code, row.severity, said, (row.id, row.source), row.instead)
 
 
@@ -219,7 +237,7 @@ def paths(scope: Scope, knowledge: Knowledge) -> Iterator[Finding]:
     for row in knowledge.rows(LintRow):
         if row.path and row.code not in told and _path_concerned(row, path, scope):
             told.add(row.code)
-            said = f"{path}: {row.because}"
+            said = f"{path}: " + row.because
             yield setting.place.finding(row.code, row.severity, said, (row.id, row.source), row.instead)
 
 

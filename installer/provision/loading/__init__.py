@@ -58,15 +58,15 @@ def load_file(path: str, read: Read) -> Profile:
     try:
         data = read(path)
     except (OSError, ValueError) as problem:
-        raise ProfileError(Finding("unreadable", "error", f"{path}: {refusal(problem)}")) from None
+        raise ProfileError(Finding("unreadable", "error", f"{path}: " + refusal(problem))) from None
     return load(data, path, read)
 
 
 def profile_digest(profile: Profile) -> str:
     """SHA-256 (hex) of what a profile means for one lock.
 
-    Left out: the description, where it came from, and `targets` (a lock names its own; another target beside
-    it changes nothing in it).
+    Left out: the description, where it came from, and `targets` and `unlocked` (a lock names its own target; another
+    one beside it changes nothing in it).
     """
-    meaning = replace(profile, description="", extends=None, targets=(), variants=())
+    meaning = replace(profile, description="", extends=None, targets=(), unlocked={}, variants=())
     return hashlib.sha256(canonical(meaning)).hexdigest()

@@ -13,6 +13,7 @@ from pathlib import PurePath
 
 from provision.documents.nodes import Node, Scalar, Table, compose_yaml, is_null
 from provision.documents.source import decode
+from provision.messages import message
 from provision.model.finding import Finding, ProfileError
 
 #: Path -> the bytes of the file; raises OSError.
@@ -50,8 +51,10 @@ def _table(text: str | bytes, origin: str) -> tuple[Table, list[Finding]]:
     source = decode(text, origin, LIMIT, ProfileError)
     node, findings = compose_yaml(source, ProfileError, MAX_NODES)
     if not isinstance(node, Table):
-        what = "a profile is a mapping of keys to values"
-        problem = source.finding("wrong-type", what, node.start, hint="begin with 'name: my-profile'")
+        what = message("loading.table.profile-is-mapping-keys-to")
+        problem = source.finding(
+            "wrong-type", what, node.start, hint=message("loading.table.begin-with-name-my-profile")
+        )
         raise ProfileError([*findings, problem])
     write_out(node)
     return node, findings
@@ -78,34 +81,53 @@ def _base_path(node: Scalar, seen: list[str]) -> str:
     text = node.text.replace("\\", "/")
     if "://" in text or re.match(r"/|[A-Za-z]:|~", text) or not text.strip():
         raise _fault(
-            node, "bad-value", "a base is named by a path relative to this file", "such as ../base.yaml"
+            node,
+            "bad-value",
+            message("loading.base-path.base-is-named-by-path"),
+            message("loading.base-path.such-as-base-yaml"),
         )
     path = os.path.normpath(PurePath(seen[-1]).parent / text)
     if path in seen:
         circle = " -> ".join([*seen[seen.index(path) :], path])
-        raise _fault(node, "extends-circle", "profiles extend one another in a circle", circle)
+        raise _fault(
+            node, "extends-circle", message("loading.base-path.profiles-extend-one-another-in"), circle
+        )
     if len(seen) > MAX_BASES:
-        raise _fault(node, "extends-depth", f"more than {MAX_BASES} bases in a row", "extend fewer")
+        raise _fault(
+            node,
+            "extends-depth",
+            message("loading.base-path.more-than-bases-in-row", max_bases=MAX_BASES),
+            message("loading.base-path.extend-fewer"),
+        )
     return path
 
 
 def _base_text(node: Node, path: str, read: Read | None) -> bytes:
     if read is None:
-        raise _fault(node, "unreadable", "a base cannot be read here", "write its keys out")
+        raise _fault(
+            node,
+            "unreadable",
+            message("loading.base-text.base-cannot-be-read-here"),
+            message("loading.base-text.write-its-keys-out"),
+        )
     try:
         return read(path)
     except (OSError, ValueError) as problem:
-        raise _fault(node, "unreadable", f"the base {path} cannot be read: {refusal(problem)}") from None
+        raise _fault(
+            node,
+            "unreadable",
+            message("loading.base-text.base-cannot-be-read", path=path, refusal=refusal(problem)),
+        ) from None
 
 
 def refusal(problem: OSError | ValueError) -> str:
     known = {
-        FileNotFoundError: "there is no such file",
-        IsADirectoryError: "this is a folder, a file is wanted",
-        PermissionError: "it may not be read",
-        ValueError: "this is no path",
+        FileNotFoundError: message("loading.refusal.there-is-no-such-file"),
+        IsADirectoryError: message("loading.refusal.this-is-folder-file-is"),
+        PermissionError: message("loading.refusal.it-may-not-be-read"),
+        ValueError: message("loading.refusal.this-is-no-path"),
     }
-    fallback = getattr(problem, "strerror", None) or "it cannot be read"
+    fallback = getattr(problem, "strerror", None) or message("loading.refusal.it-cannot-be-read")
     return next((text for cls, text in known.items() if isinstance(problem, cls)), fallback)
 
 

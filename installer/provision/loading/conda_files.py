@@ -72,7 +72,7 @@ def _document(text: str, origin: str) -> dict[str, Any]:
     except yaml.YAMLError as error:
         raise ProfileError(Finding("bad-environment-file", "error", f"{origin}: {error}")) from None
     if not isinstance(document, dict) or not isinstance(document.get("dependencies"), list):
-        said = f"{origin} is no environment.yml: it has no list of dependencies."
+        said = message("loading.document.is-no-environment-yml-it", origin=origin)
         raise ProfileError(Finding("bad-environment-file", "error", said))
     return document
 
@@ -88,7 +88,7 @@ def _dependencies(
         try:
             conda.append(match_spec(str(entry)))
         except BadValueError as error:
-            findings.append(_left(origin, str(entry), str(error)))
+            findings.append(_left(origin, str(entry), error.what))
     return conda, pip
 
 
@@ -139,7 +139,7 @@ def _channels(document: Mapping[str, Any], origin: str, findings: list[Finding])
         try:
             yield channel(str(entry))
         except BadValueError as error:
-            findings.append(_left(origin, str(entry), str(error)))
+            findings.append(_left(origin, str(entry), error.what))
 
 
 def _wheels(pip: Sequence[str], origin: str, findings: list[Finding]) -> Iterator[str]:
@@ -147,7 +147,7 @@ def _wheels(pip: Sequence[str], origin: str, findings: list[Finding]) -> Iterato
         try:
             yield requirement(line)
         except BadValueError as error:
-            findings.append(_left(origin, line, str(error)))
+            findings.append(_left(origin, line, error.what))
 
 
 def _variables(
@@ -157,7 +157,7 @@ def _variables(
         try:
             yield variable_name(str(key)), str(value)
         except BadValueError as error:
-            findings.append(_left(origin, str(key), str(error)))
+            findings.append(_left(origin, str(key), error.what))
 
 
 def _left(origin: str, line: str, why: str) -> Finding:

@@ -7,6 +7,7 @@ from typing import Any
 
 from provision.documents.nodes import Node, Table
 from provision.loading.values import canonical_name
+from provision.messages import message
 from provision.model.finding import Finding
 from provision.model.profile import Profile
 
@@ -19,7 +20,18 @@ def contradictions(profile: Profile, root: Table) -> list[Finding]:
         *_vendor_conflicts(profile, root),
         *_wanted_and_absent(profile, root),
         *_only_conda(profile, root),
+        *_unlocked(profile, root),
     ]
+
+
+def _unlocked(profile: Profile, root: Table) -> Iterator[Finding]:
+    """A reason for a lock that is not there, of a target that has none anyway. What a base says is the base's."""
+    table = root.get("unlocked")
+    if profile.extends:
+        return
+    for target in (t for t in profile.unlocked if profile.targets and t not in profile.targets):
+        what = message("loading.unlocked.is-no-target", target=target)
+        yield _at(table, "contradiction", what, message("loading.unlocked.remove-or-add-it"))
 
 
 def _only_conda(profile: Profile, root: Table) -> Iterator[Finding]:
@@ -29,8 +41,13 @@ def _only_conda(profile: Profile, root: Table) -> Iterator[Finding]:
         return
     for key in ("channels", "wheels", "link-scripts"):
         if environment.get(key) is not None:
-            what = f"'{key}' belongs to an environment with manager: conda"
-            yield _at(environment.get(key), "contradiction", what, "remove it, or name the manager")
+            what = message("loading.only-conda.belongs-to-environment-with-manager", what=key)
+            yield _at(
+                environment.get(key),
+                "contradiction",
+                what,
+                message("loading.only-conda.remove-it-or-name-manager"),
+            )
 
 
 def _twice(profile: Profile, root: Table) -> Iterator[Finding]:
@@ -49,7 +66,11 @@ def _repeats(values: tuple[str, ...], nodes: list[Node]) -> Iterator[Finding]:
     for number, (value, node) in enumerate(zip(values, nodes, strict=True)):
         if value in values[:number]:
             yield node.source.finding(
-                "repeated", f"'{value}' stands here twice", node.start, node.end, "remove one"
+                "repeated",
+                message("loading.repeats.stands-here-twice", value=value),
+                node.start,
+                node.end,
+                message("loading.common.remove-one"),
             )
 
 
@@ -59,20 +80,27 @@ def _index_conflicts(profile: Profile, root: Table) -> Iterator[Finding]:
     owner: dict[str, str] = {}
     for index, node in zip(profile.indexes, _items(root, "indexes"), strict=True):
         if index.name in names:
-            yield _at(node.get("name"), "repeated", f"there are two indexes '{index.name}'", "rename one")
+            yield _at(
+                node.get("name"),
+                "repeated",
+                message("loading.index-conflicts.there-are-two-indexes", name=index.name),
+                message("loading.index-conflicts.rename-one"),
+            )
         names.add(index.name)
         if not index.packages:
             yield _at(
                 node.get("packages"),
                 "bad-value",
-                f"index '{index.name}' serves no package",
-                "name its packages",
+                message("loading.index-conflicts.index-serves-no-package", name=index.name),
+                message("loading.index-conflicts.name-its-packages"),
             )
         for package, place in zip(index.packages, _items(node, "packages"), strict=True):
             first = owner.setdefault(package, index.name)
             if first != index.name:
-                what = f"'{package}' is bound to '{first}' already"
-                yield _at(place, "repeated", what, "a package comes from one index")
+                what = message("loading.index-conflicts.is-bound-to-already", package=package, first=first)
+                yield _at(
+                    place, "repeated", what, message("loading.index-conflicts.package-comes-from-one-index")
+                )
 
 
 def _vendor_conflicts(profile: Profile, root: Table) -> Iterator[Finding]:
@@ -83,10 +111,22 @@ def _vendor_conflicts(profile: Profile, root: Table) -> Iterator[Finding]:
     seen: set[tuple[str, str, str]] = set()
     for file, node in zip(profile.wheels.files, nodes, strict=True):
         if file.name in bound:
-            what = f"'{file.name}' is bound to the index '{bound[file.name]}' already"
-            yield _at(node.get("name"), "repeated", what, "a package comes from one place")
+            what = message(
+                "loading.vendor-conflicts.is-bound-to-index-already", name=file.name, bound=bound[file.name]
+            )
+            yield _at(
+                node.get("name"),
+                "repeated",
+                what,
+                message("loading.vendor-conflicts.package-comes-from-one-place"),
+            )
         if (key := (file.name, file.version, file.tags)) in seen:
-            yield _at(node.get("name"), "repeated", "this file stands here twice", "remove one")
+            yield _at(
+                node.get("name"),
+                "repeated",
+                message("loading.vendor-conflicts.this-file-stands-here-twice"),
+                message("loading.common.remove-one"),
+            )
         seen.add(key)
 
 
@@ -97,8 +137,8 @@ def _wanted_and_absent(profile: Profile, root: Table) -> Iterator[Finding]:
             yield _at(
                 node,
                 "contradiction",
-                f"'{name}' is wanted and absent",
-                "remove it here or under 'frameworks'",
+                message("loading.wanted-and-absent.is-wanted-and-absent", name=name),
+                message("loading.wanted-and-absent.remove-it-here-or-under"),
             )
 
 

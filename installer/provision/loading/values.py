@@ -12,6 +12,7 @@ from packaging.specifiers import InvalidSpecifier, SpecifierSet
 from packaging.version import InvalidVersion, Version
 
 from provision.documents.reading import BadValueError, Checks
+from provision.messages import message
 from provision.model.lock import PYPI, VENDOR
 from provision.model.profile import (
     Environment,
@@ -30,19 +31,21 @@ def _specifiers(text: str) -> SpecifierSet:
     try:
         return SpecifierSet("" if text.strip() == "*" else text)
     except InvalidSpecifier:
-        raise BadValueError(f"'{text}' is no version specifier", _meant(text)) from None
+        raise BadValueError(
+            message("loading.specifiers.is-no-version-specifier", text=text), _meant(text)
+        ) from None
 
 
 def _meant(text: str) -> str:
     if text.strip() and _is_version(text):
-        return f'did you mean "=={text.strip()}"?'
+        return message("loading.meant.did-you-mean", strip=text.strip())
     spaced = re.sub(r"(?<=[\w*])\s+(?=[<>=!~])", ", ", text.strip())
     single = re.sub(r"(?<![<>=!~])=(?!=)", "==", spaced.replace("=>", ">=").replace("=<", "<="))
     try:
         SpecifierSet(single)
     except InvalidSpecifier:
-        return 'write it like "==2.10.0" or ">=2.10,<2.12"'
-    return f'did you mean "{single}"?'
+        return message("loading.meant.write-it-like-2-10")
+    return message("loading.meant.did-you-mean-2", single=single)
 
 
 def _is_version(text: str) -> bool:
@@ -65,7 +68,10 @@ def python_specifier(text: str) -> str:
         return f"=={plain.removesuffix('.*')}.*"
     specifiers = _specifiers(f"=={plain}" if re.fullmatch(r"3\.\d+\.\d+\w*", plain) else text)
     if not any(specifiers.contains(v, prereleases=True) for v in _pythons(specifiers)):
-        raise BadValueError(f"no Python 3 is '{text}'", 'write it like "3.10" or ">=3.10,<3.14"')
+        raise BadValueError(
+            message("loading.python-specifier.no-python-3-is", text=text),
+            message("loading.python-specifier.write-it-like-3-10"),
+        )
     return str(specifiers) or "*"
 
 
@@ -91,39 +97,55 @@ def exact_specifier(text: str) -> str:
 def slug(text: str) -> str:
     """A word that is safe as a file name everywhere: letters, digits and `._-`."""
     if not re.fullmatch(r"[A-Za-z0-9]([A-Za-z0-9._-]{0,62}[A-Za-z0-9])?", text):
-        raise BadValueError(f"'{text}' is no name", "use up to 64 letters (a-z), digits, '-', '_' and '.'")
+        raise BadValueError(
+            message("loading.slug.is-no-name", text=text), message("loading.slug.use-up-to-64-letters")
+        )
     if re.fullmatch(r"(?i)(con|prn|aux|nul|com\d|lpt\d)(\..*)?", text):
-        raise BadValueError(f"'{text}' is a device of Windows", "choose another name")
+        raise BadValueError(
+            message("loading.slug.is-device-windows", text=text),
+            message("loading.common.choose-another-name"),
+        )
     return text
 
 
 def index_name(text: str) -> str:
     if text == PYPI:
         raise BadValueError(
-            f"'{PYPI}' is the default index of each machine", "map it in pip.conf; name only others here"
+            message("loading.index-name.is-default-index-each-machine", pypi=PYPI),
+            message("loading.index-name.map-it-in-pip-conf"),
         )
     if text == VENDOR:
-        raise BadValueError(f"'{VENDOR}' is the folder of files under 'wheels'", "choose another name")
+        raise BadValueError(
+            message("loading.index-name.is-folder-files-under-wheels", vendor=VENDOR),
+            message("loading.common.choose-another-name"),
+        )
     return slug(text)
 
 
 def exact_version(text: str) -> str:
     if not _is_version(text):
         raise BadValueError(
-            f"'{text}' is no version", 'write it as the file name has it, like "1.22.0+torch2.4.0"'
+            message("loading.exact-version.is-no-version", text=text),
+            message("loading.exact-version.write-it-as-file-name"),
         )
     return str(Version(text))
 
 
 def wheel_tags(text: str) -> str:
     if not re.fullmatch(r"[A-Za-z0-9_.]+-[A-Za-z0-9_.]+-[A-Za-z0-9_.]+", text):
-        raise BadValueError(f"'{text}' are no tags of a wheel", "write them like cp310-cp310-linux_x86_64")
+        raise BadValueError(
+            message("loading.wheel-tags.are-no-tags-wheel", text=text),
+            message("loading.wheel-tags.write-them-like-cp310-cp310"),
+        )
     return text
 
 
 def sha256(text: str) -> str:
     if not re.fullmatch(r"[0-9a-fA-F]{64}", text):
-        raise BadValueError(f"'{text}' is no SHA-256", "64 digits and letters a-f")
+        raise BadValueError(
+            message("loading.sha256.is-no-sha-256", text=text),
+            message("loading.sha256.64-digits-and-letters-f"),
+        )
     return text.lower()
 
 
@@ -133,14 +155,21 @@ def index_url(text: str) -> str:
         url = urlsplit(text)
         port, host = url.port, url.hostname
     except ValueError:
-        raise BadValueError(f"'{text}' is no URL", "write it like https://example.org/simple") from None
+        raise BadValueError(
+            message("loading.index-url.is-no-url", text=text),
+            message("loading.index-url.write-it-like-https-example"),
+        ) from None
     if url.username is not None or url.password is not None:
         raise BadValueError(
-            "a profile is committed: its URLs may hold no credentials", "put them into ~/.netrc or a keyring"
+            message("loading.common.profile-is-committed-its-urls"),
+            message("loading.common.put-them-into-netrc-or"),
         )
     good = url.scheme == "file" if not host else url.scheme in ("http", "https") and port != 0
     if not good or re.search(r"\s", text):
-        raise BadValueError(f"'{text}' is no URL of an index", "write it like https://example.org/simple")
+        raise BadValueError(
+            message("loading.index-url.is-no-url-index", text=text),
+            message("loading.index-url.write-it-like-https-example"),
+        )
     return text
 
 
@@ -150,17 +179,23 @@ def requirement(text: str) -> str:
 
     if text.lstrip().startswith("-"):
         raise BadValueError(
-            f"'{text}' is an option of pip", "name packages here, and indexes under 'indexes'"
+            message("loading.requirement.is-option-pip", text=text),
+            message("loading.requirement.name-packages-here-and-indexes"),
         )
     try:
         found = Requirement(text)
     except InvalidRequirement:
         doubled = re.sub(r"(?<![<>=!~])=(?!=)", "==", text)
-        hint = f'did you mean "{doubled}"?' if doubled != text else 'write it like "numpy>=1.26,<2"'
-        raise BadValueError(f"'{text}' is no requirement", hint) from None
+        hint = (
+            message("loading.requirement.did-you-mean", doubled=doubled)
+            if doubled != text
+            else message("loading.requirement.write-it-like-numpy-1")
+        )
+        raise BadValueError(message("loading.requirement.is-no-requirement", text=text), hint) from None
     if found.url and urlsplit(found.url).password is not None:
         raise BadValueError(
-            "a profile is committed: its URLs may hold no credentials", "put them into ~/.netrc or a keyring"
+            message("loading.common.profile-is-committed-its-urls"),
+            message("loading.common.put-them-into-netrc-or"),
         )
     return str(found)
 
@@ -169,7 +204,8 @@ def match_spec(text: str) -> str:
     """A conda match spec: `[channel::]name`, then a version and a build. conda's own reader judges the rest."""
     if not re.fullmatch(r"(?:[\w./:-]+::)?[A-Za-z0-9_][\w.-]*(?:\s*[=<>!~ ].*|\s*\[[^\]]+\])?", text.strip()):
         raise BadValueError(
-            f"'{text}' is no conda package", 'write it like "numpy >=1.26,<2" or "pytorch=2.4=cuda*"'
+            message("loading.match-spec.is-no-conda-package", text=text),
+            message("loading.match-spec.write-it-like-numpy-1"),
         )
     return re.sub(r"\s+", " ", text.strip())
 
@@ -179,13 +215,19 @@ def channel(text: str) -> str:
     if "://" in text:
         return index_url(text).rstrip("/")
     if not re.fullmatch(r"[A-Za-z0-9][\w.-]*(?:/[\w.-]+)*", text):
-        raise BadValueError(f"'{text}' is no channel", "write it like conda-forge")
+        raise BadValueError(
+            message("loading.channel.is-no-channel", text=text),
+            message("loading.channel.write-it-like-conda-forge"),
+        )
     return text
 
 
 def conda_name(text: str) -> str:
     if not re.fullmatch(r"[A-Za-z0-9_][\w.-]*", text):
-        raise BadValueError(f"'{text}' is no conda package name", "a name alone, without version")
+        raise BadValueError(
+            message("loading.conda-name.is-no-conda-package-name", text=text),
+            message("loading.conda-name.name-alone-without-version"),
+        )
     return text.lower()
 
 
@@ -196,32 +238,41 @@ def canonical_name(name: str) -> str:
 
 def package_name(text: str) -> str:
     if not re.fullmatch(r"(?i)[a-z0-9]([a-z0-9._-]*[a-z0-9])?", text):
-        raise BadValueError(f"'{text}' is no package name", "a name alone, without version or extras")
+        raise BadValueError(
+            message("loading.package-name.is-no-package-name", text=text),
+            message("loading.package-name.name-alone-without-version-or"),
+        )
     return canonical_name(text)
 
 
 def variable_name(text: str) -> str:
     if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", text):
-        raise BadValueError(f"'{text}' is no name of an environment variable", "letters, digits and '_'")
+        raise BadValueError(
+            message("loading.variable-name.is-no-name-environment-variable", text=text),
+            message("loading.variable-name.letters-digits-and"),
+        )
     return text
 
 
 def single_line(text: str) -> str:
     if not text.strip() or re.search(r"[\n\r\0]", text):
-        raise BadValueError("one line of text is wanted here")
+        raise BadValueError(message("loading.single-line.one-line-text-is-wanted"))
     return text.strip()
 
 
 def variable_value(text: str) -> str:
     if re.search(r"[\n\r\0]", text):
-        raise BadValueError("a variable holds one line of text")
+        raise BadValueError(message("loading.variable-value.variable-holds-one-line-text"))
     return text
 
 
 def environment_path(text: str) -> str:
     """Never a folder that holds other things: the environment is replaced as a whole."""
     if os.path.normpath(single_line(text)).strip("/\\.") == "" or re.fullmatch(r"~|[A-Za-z]:[\\/]?", text):
-        raise BadValueError(f"'{text}' cannot be an environment", "name a folder of its own, such as .venv")
+        raise BadValueError(
+            message("loading.environment-path.cannot-be-environment", text=text),
+            message("loading.environment-path.name-folder-its-own-such"),
+        )
     return text
 
 
@@ -230,7 +281,8 @@ def inner_folder(text: str) -> str:
     parts = re.split(r"[\\/]", single_line(text))
     if text[:1] in "/\\~" or ".." in parts or re.match(r"[A-Za-z]:", text):
         raise BadValueError(
-            f"'{text}' is not below the profile's folder", "name a folder beside the profile: knowledge"
+            message("loading.inner-folder.is-not-below-profiles-folder", text=text),
+            message("loading.inner-folder.name-folder-beside-profile-knowledge"),
         )
     return text
 
@@ -239,12 +291,17 @@ def day(text: str) -> str:
     try:
         return datetime.date.fromisoformat(text).isoformat()
     except ValueError:
-        raise BadValueError(f"'{text}' is no day", 'write it like "2024-06-30"') from None
+        raise BadValueError(
+            message("loading.day.is-no-day", text=text), message("loading.day.write-it-like-2024-06")
+        ) from None
 
 
 def time_limit(seconds: int) -> int:
     if not 1 <= seconds <= 7 * 86400:
-        raise BadValueError(f"{seconds} seconds is no time limit", "1 second to 7 days (604800)")
+        raise BadValueError(
+            message("loading.time-limit.seconds-is-no-time-limit", seconds=seconds),
+            message("loading.time-limit.1-second-to-7-days"),
+        )
     return seconds
 
 

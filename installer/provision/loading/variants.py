@@ -12,6 +12,7 @@ from dataclasses import replace
 
 from provision.documents.nodes import Listing, Node, Scalar, Table
 from provision.loading.bases import overlay, write_out
+from provision.messages import message
 from provision.model.finding import Finding
 
 _NAME = re.compile(r"[a-z0-9]([a-z0-9._-]*[a-z0-9])?")
@@ -38,29 +39,56 @@ def _items(entry: Node | None, findings: list[Finding]) -> list[Node]:
     if entry is None:
         return []
     if not isinstance(entry, Listing):
-        findings.append(_at(entry, "wrong-type", "a list of variants is wanted here", "- {name: cpu}"))
+        findings.append(
+            _at(
+                entry,
+                "wrong-type",
+                message("loading.items.list-variants-is-wanted-here"),
+                "- {name: cpu}",
+            )
+        )
         return []
     return list(entry.items)
 
 
 def _name(item: Node, taken: set[str], findings: list[Finding]) -> str | None:
     if not isinstance(item, Table):
-        findings.append(_at(item, "wrong-type", "a variant is a mapping with a name", "{name: cpu}"))
+        findings.append(
+            _at(
+                item,
+                "wrong-type",
+                message("loading.name.variant-is-mapping-with-name"),
+                "{name: cpu}",
+            )
+        )
         return None
     for key in _NOT_HERE:
         if key in item.entries:
-            findings.append(_at(item.entries[key][0], "unknown-key", f"'{key}' cannot stand in a variant"))
+            findings.append(
+                _at(
+                    item.entries[key][0],
+                    "unknown-key",
+                    message("loading.name.cannot-stand-in-variant", what=key),
+                )
+            )
     node = item.get("name")
     if not isinstance(node, Scalar):
-        findings.append(_at(item, "missing-key", "the key 'name' is missing"))
+        findings.append(_at(item, "missing-key", message("loading.name.key-name-is-missing")))
         return None
     if not _NAME.fullmatch(node.text):
         findings.append(
-            _at(node, "bad-value", f"'{node.text}' is no name of a variant", "small letters, digits, - . _")
+            _at(
+                node,
+                "bad-value",
+                message("loading.name.is-no-name-variant", text=node.text),
+                message("loading.name.small-letters-digits"),
+            )
         )
         return None
     if node.text in taken:
-        findings.append(_at(node, "contradiction", f"there are two variants named '{node.text}'"))
+        findings.append(
+            _at(node, "contradiction", message("loading.name.there-are-two-variants-named", text=node.text))
+        )
         return None
     return node.text
 

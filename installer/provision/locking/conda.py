@@ -95,21 +95,79 @@ def adopt(
     digests: Digests,
     taken: Sequence[CondaArtifact],
     wheels: Sequence[Artifact],
+    left: Sequence[str] = (),
     *,
     default_channels: Sequence[str],
     cuda: str,
     distributions: Mapping[str, str],
     axes: Mapping[str, str],
 ) -> Lock:
-    """A lock of packages that another tool has pinned. Raises UnsatisfiableError for one without any hash, and
-    where two managers bring the same distribution."""
+    """A lock of packages that another tool has pinned; `left` are the profile's specs that none of them answers.
+
+    Raises UnsatisfiableError for such, for a package without any hash, and where two managers bring the same
+    distribution.
+    """
+    held = provided(taken, distributions)
+    if other := [*_not_asked_for(left, taken), *_wheels_not_asked_for(profile, wheels, held)]:
+        raise UnsatisfiableError(other)
+    brought = {w.name for w in wheels} | set(held)
+    if there := sorted(brought & {canonicalize_name(name) for name in stack.absent}):
+        raise UnsatisfiableError([_unwanted(name) for name in there])
     if bare := [a for a in taken if not a.sha256 and not a.md5]:
         raise UnsatisfiableError(no_hash(bare))
-    if doubles := sorted({w.name for w in wheels} & set(provided(taken, distributions))):
+    if doubles := sorted({w.name for w in wheels} & set(held)):
         raise UnsatisfiableError([_double(name) for name in doubles])
     request = _request(stack, profile, default_channels, cuda)
     conda = tuple(sorted(taken, key=lambda a: a.name))
     return _lock(stack, profile, digests, request, conda, tuple(wheels), distributions, axes)
+
+
+def _not_asked_for(left: Sequence[str], taken: Sequence[CondaArtifact]) -> Iterator[Finding]:
+    """The profile's specs that the file does not answer, each with what it pins instead."""
+    named = {a.name: a for a in taken}
+    for spec in left:
+        name = re.split(r"[ =<>!~\[]", spec.rsplit("::", 1)[-1], maxsplit=1)[0].lower()
+        pinned = named.get(name)
+        what = message("locking.not-the-profile.none", name=name)
+        if pinned:
+            what = message(
+                "locking.not-the-profile.pinned", name=pinned.name, version=pinned.version, build=pinned.build,
+                channel=pinned.channel,
+            )  # fmt: skip
+        yield _other(spec, what)
+
+
+def _wheels_not_asked_for(
+    profile: Profile, wheels: Sequence[Artifact], held: Mapping[str, str]
+) -> Iterator[Finding]:
+    from packaging.requirements import Requirement
+
+    versions = dict(held)
+    versions.update((canonicalize_name(w.name), w.version) for w in wheels)
+    for text in profile.environment.wheels:
+        wanted = Requirement(text)
+        version = versions.get(canonicalize_name(wanted.name))
+        if version is None or not wanted.specifier.contains(version, prereleases=True):
+            none = message("locking.not-the-profile.none", name=wanted.name)
+            yield _other(text, f"{wanted.name} {version}" if version else none)
+
+
+def _other(asked: str, pinned: str) -> Finding:
+    return Finding(
+        "not-the-profile", "error", message("locking.not-the-profile.summary", asked=asked, pinned=pinned),
+        remedies=(
+            Remedy(message("locking.not-the-profile.way")),
+            Remedy(message("locking.not-the-profile.way-2")),
+            Remedy(message("locking.not-the-profile.way-3"), "provision lock PROFILE"),
+        ),
+    )  # fmt: skip
+
+
+def _unwanted(name: str) -> Finding:
+    return Finding(
+        "package-unwanted", "error", message("locking.package-unwanted.summary", name=name),
+        remedies=(Remedy(message("locking.package-unwanted.way")),),
+    )  # fmt: skip
 
 
 def _double(name: str) -> Finding:
@@ -224,12 +282,16 @@ def _choices(stack: Stack, conda: Sequence[CondaArtifact], axes: Mapping[str, st
             continue
         framework = choice.axis in ("torch", "tensorflow")
         value = f"{artifact.name}=={artifact.version}" if framework else artifact.version
-        because = f"build {artifact.build} of {artifact.channel}"
+        because = message("locking.choices.build", build=artifact.build, channel=artifact.channel)
         yield Choice(axis=choice.axis, value=value, because=because, rule=choice.rule, source=choice.source)
     for name, axis in axes.items():
         if axis not in seen and name in by_name:
             seen.add(axis)
-            yield Choice(axis=axis, value=by_name[name].version, because="it comes with the framework")
+            yield Choice(
+                axis=axis,
+                value=by_name[name].version,
+                because=message("locking.choices.it-comes-with-framework"),
+            )
 
 
 def _needs(stack: Stack, conda: Sequence[CondaArtifact]) -> Iterator[Need]:
@@ -238,7 +300,11 @@ def _needs(stack: Stack, conda: Sequence[CondaArtifact]) -> Iterator[Need]:
     floors = [(floor, a.name) for a in conda for floor in _floors(a)]
     if floors and stack.target.startswith("linux"):
         (major, minor), name = max(floors)
-        yield Need(what="glibc", value=f">={major}.{minor}", because=f"the conda package {name}")
+        yield Need(
+            what="glibc",
+            value=f">={major}.{minor}",
+            because=message("locking.needs.conda-package", name=name),
+        )
 
 
 def _floors(artifact: CondaArtifact) -> Iterator[tuple[int, int]]:
@@ -250,14 +316,11 @@ def _floors(artifact: CondaArtifact) -> Iterator[tuple[int, int]]:
 def _notes(conda: Sequence[CondaArtifact]) -> Iterator[Note]:
     weak = [a for a in conda if not a.sha256]
     if weak:
-        because = (
-            f"{len(weak)} of {len(conda)} conda packages have only an MD5 on record, no SHA-256: enough against a "
-            "broken download, not against a forged file"
-        )
+        because = message("locking.notes.conda-packages-have-only-md5", weak=len(weak), conda=len(conda))
         yield Note(severity="warning", because=because, rule="conda-md5-only")
     unknown = [a for a in weak if not a.depends]
     if unknown:
-        because = f"of {len(unknown)} conda packages no record says what they depend on: the set is taken as it was recorded"
+        because = message("locking.notes.conda-packages-no-record-says", unknown=len(unknown))
         yield Note(because=because, rule="conda-depends-unknown")
 
 

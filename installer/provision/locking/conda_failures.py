@@ -43,10 +43,10 @@ def _said(failure: CatalogFailure) -> tuple[Evidence, ...]:
 def _unreachable(failure: CatalogFailure, request: CondaRequest) -> Finding:
     return Finding(
         "channel-unreachable", "error",
-        message("locking.channel-unreachable.summary", channels=', '.join(request.channels)),
+        message("locking.channel-unreachable.summary", channels=tuple(request.channels)),
         evidence=_said(failure),
         remedies=(
-            Remedy(message("locking.channel-unreachable.way")),
+            Remedy(message("locking.common.check-network-and-proxy-https")),
             Remedy(message("locking.channel-unreachable.way-2")),
         ),
     )  # fmt: skip
@@ -57,7 +57,7 @@ def _no_virtual(
 ) -> Finding:
     name, wanted = match["name"], match["rest"].strip(" ,")
     has = request.virtual_packages.get(name)
-    what = f"{name} {has}" if has else f"no {name}"
+    wish = f"{name} {wanted}".rstrip()
     ways: tuple[Remedy, ...] = (Remedy(message("locking.no-virtual.way")),)
     if name == "__cuda":
         ways = (
@@ -66,7 +66,9 @@ def _no_virtual(
         )
     return Finding(
         "no-cuda" if name == "__cuda" else "machine-lacks", "error",
-        f'A package wants {name} {wanted}'.rstrip() + message("locking.no-virtual.summary-2", name=profile.name, what=what),
+        message("locking.no-virtual.has", wish=wish, name=profile.name, what=f"{name} {has}")
+        if has
+        else message("locking.no-virtual.lacks", wish=wish, name=profile.name, what=name),
         detail=message("locking.no-virtual.detail"),
         evidence=_said(failure), remedies=ways,
     )  # fmt: skip
@@ -75,7 +77,7 @@ def _no_virtual(
 def _no_package(spec: str, failure: CatalogFailure, request: CondaRequest) -> Finding:
     return Finding(
         "no-such-package", "error",
-        message("locking.no-such-package.summary", channels=', '.join(request.channels), spec=spec, subdir=request.subdir),
+        message("locking.no-such-package.summary", channels=tuple(request.channels), spec=spec, subdir=request.subdir),
         evidence=_said(failure),
         remedies=(Remedy(message("locking.no-such-package.way")),),
     )  # fmt: skip

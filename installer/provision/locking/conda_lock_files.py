@@ -24,13 +24,20 @@ def read_conda_lock(
     document = _document(text, origin)
     rows = [row for row in document["package"] if _mine(row, subdir)]
     if not rows:
-        platforms = ", ".join(sorted({str(row.get("platform")) for row in document["package"]}))
-        raise UsageError(_bad(origin, f"it pins nothing for {subdir}; it is for {platforms}"))
+        platforms = sorted({str(row.get("platform")) for row in document["package"]})
+        raise UsageError(
+            _bad(
+                origin,
+                message("locking.read-conda-lock.it-pins-nothing-for-it", subdir=subdir, platforms=platforms),
+            )
+        )
     try:
         conda = tuple(_conda(row) for row in rows if row["manager"] == "conda")
         return conda, tuple(_wheels(rows, origin))
     except (KeyError, TypeError, ValueError) as error:
-        raise UsageError(_bad(origin, f"a package is not described as expected: {error}")) from None
+        raise UsageError(
+            _bad(origin, message("locking.read-conda-lock.package-is-not-described-as", error=error))
+        ) from None
 
 
 def _document(text: str, origin: str) -> dict[str, Any]:
@@ -45,7 +52,7 @@ def _document(text: str, origin: str) -> dict[str, Any]:
         or document.get("version") != 1
         or not isinstance(document.get("package"), list)
     ):
-        raise UsageError(_bad(origin, "it is not of version 1"))
+        raise UsageError(_bad(origin, message("locking.document.it-is-not-version-1")))
     return document
 
 
@@ -83,9 +90,7 @@ def _wheels(rows: list[dict[str, Any]], origin: str) -> Iterator[Artifact]:
         url = str(row["url"])
         file = unquote(urlsplit(url).path.rsplit("/", 1)[-1])
         if not file.endswith(".whl") or not row["hash"].get("sha256"):
-            raise UsageError(
-                _bad(origin, f"{row['name']} is no wheel with a SHA-256, and nothing is built on conda")
-            )
+            raise UsageError(_bad(origin, message("locking.wheels.is-no-wheel-with-sha", row=row["name"])))
         yield Artifact(
             name=canonicalize_name(row["name"]),
             version=str(row["version"]),

@@ -9,6 +9,7 @@ from typing import Literal
 
 from packaging.version import InvalidVersion, Version
 
+from provision.messages import joined, message
 from provision.model.lock import Artifact, CondaArtifact, Lock
 from provision.model.stack import Need, Patch
 
@@ -178,7 +179,11 @@ def _others(old: Lock, new: Lock) -> Iterator[Turn]:
     for names, was in ((set(old.absent) - set(new.absent), True), (set(new.absent) - set(old.absent), False)):
         if names:
             told = ", ".join(sorted(names))
-            yield Turn(what="must not be", before=told if was else "", after="" if was else told)
+            yield Turn(
+                what=message("locking.others.must-not-be"),
+                before=told if was else "",
+                after="" if was else told,
+            )
     plain = {
         "manager": (old.manager, new.manager),
         "path": (old.path, new.path),
@@ -192,7 +197,12 @@ def _others(old: Lock, new: Lock) -> Iterator[Turn]:
 
 def _proof(lock: Lock) -> str:
     smoke = lock.smoke
-    return f"{', '.join(smoke.jobs) or 'all'} at level {smoke.level} on {smoke.device or lock.hardware}"
+    return message(
+        "locking.proof.at-level-on",
+        what=", ".join(smoke.jobs) or "all",
+        level=smoke.level,
+        what2=smoke.device or lock.hardware,
+    )
 
 
 def _indexes(lock: Lock) -> str:
@@ -203,14 +213,15 @@ def _indexes(lock: Lock) -> str:
 
 _ORDER: tuple[Kind, ...] = ("up", "down", "other", "rebuilt", "added", "removed")
 _WORDS: dict[Kind, str] = {
-    "up": "up", "down": "down", "other": "changed", "rebuilt": "other file", "added": "added", "removed": "removed",
+    "up": "locking.diff.up", "down": "locking.diff.down", "other": "locking.diff.changed",
+    "rebuilt": "locking.diff.other-file", "added": "locking.diff.added", "removed": "locking.diff.removed",
 }  # fmt: skip
 
 
 def change_rows(changes: Iterable[Change]) -> list[tuple[str, str, str, str]]:
     """(word, package, versions, why) for each change, ups first."""
     ordered = sorted(changes, key=lambda c: (_ORDER.index(c.kind), c.name))
-    return [(_WORDS[c.kind], c.name, versions(c), c.why) for c in ordered]
+    return [(message(_WORDS[c.kind]), c.name, versions(c), c.why) for c in ordered]
 
 
 def versions(change: Change | Turn) -> str:
@@ -227,19 +238,19 @@ def turn_rows(turns: Iterable[Turn]) -> list[tuple[str, str, str, str]]:
 
 def _turn_word(turn: Turn) -> str:
     if turn.before and turn.after:
-        return "changed"
-    return "added" if turn.after else "removed"
+        return message("locking.diff.changed")
+    return message("locking.diff.added") if turn.after else message("locking.diff.removed")
 
 
 def sections(difference: Difference) -> list[tuple[str, list[tuple[str, str, str, str]]]]:
     """The parts of a difference that say something, each with its rows: the stack first."""
     found = [
-        ("stack", turn_rows(difference.stack)),
-        ("packages", change_rows(difference.packages)),
-        ("held", turn_rows(difference.patches)),
-        ("needs", turn_rows(difference.needs)),
-        ("build tools", change_rows(difference.build)),
-        ("other", turn_rows(difference.others)),
+        (message("locking.sections.stack"), turn_rows(difference.stack)),
+        (message("locking.sections.packages"), change_rows(difference.packages)),
+        (message("locking.sections.held"), turn_rows(difference.patches)),
+        (message("locking.sections.needs"), turn_rows(difference.needs)),
+        (message("locking.sections.build-tools"), change_rows(difference.build)),
+        (message("locking.sections.other"), turn_rows(difference.others)),
     ]
     return [(title, rows) for title, rows in found if rows]
 
@@ -247,18 +258,18 @@ def sections(difference: Difference) -> list[tuple[str, list[tuple[str, str, str
 def summary(difference: Difference) -> str:
     """The difference in one line."""
     if difference.new is None:
-        return "lock removed"
+        return message("locking.summary.lock-removed")
     if difference.old is None:
-        return f"new lock, {len(difference.new.pins)} packages"
+        return message("locking.summary.new-lock-packages", len=len(difference.new.pins))
     if difference.empty:
-        return "nothing changed that an environment is made of"
+        return message("locking.summary.nothing-changed-that-environment-is")
     kinds = [c.kind for c in difference.packages]
-    told = [f"{kinds.count(kind)} {_WORDS[kind]}" for kind in _ORDER if kind in kinds]
-    return ", ".join(told) or "packages unchanged"
+    told = [f"{kinds.count(kind)} " + message(_WORDS[kind]) for kind in _ORDER if kind in kinds]
+    return joined(told, ", ") if told else message("locking.summary.packages-unchanged")
 
 
 def markdown(differences: Sequence[Difference]) -> str:
-    """For a comment in a review. Locks with the same changes share one part."""
+    """For a comment in a review, in English. Locks with the same changes share one part."""
     groups: dict[str, list[Difference]] = {}
     for one in differences:
         groups.setdefault(_markdown_body(one), []).append(one)

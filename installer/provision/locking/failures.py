@@ -10,7 +10,7 @@ from packaging.utils import canonicalize_name, parse_wheel_filename
 from packaging.version import InvalidVersion, Version
 
 from provision.locking.tags import platforms
-from provision.messages import message
+from provision.messages import joined, message, stopped
 from provision.model.finding import Evidence, Finding, Remedy
 from provision.ports import Catalog, CatalogFailure, ClosureRequest, Release
 
@@ -70,11 +70,11 @@ def _unreachable(failure: CatalogFailure, request: ClosureRequest) -> Finding:
     url = match["url"] if match else ""
     index = next((i.name for i in request.indexes if url.startswith(i.url.rstrip("/"))), None)
     name = (
-        f"the index {index!r} of the profile"
+        message("locking.unreachable.index-profile", index=f"{index!r}")
         if index
-        else "the default index"
+        else message("locking.unreachable.default-index")
         if not url
-        else f"the index of {_host(url)}"
+        else message("locking.unreachable.index", host=_host(url))
     )
     return Finding(
         "index-unreachable",
@@ -82,15 +82,15 @@ def _unreachable(failure: CatalogFailure, request: ClosureRequest) -> Finding:
         message("locking.index-unreachable.summary", name=name),
         detail=(
             message(
-                "locking.index-unreachable.detail-if",
-                what=", ".join(i for x in request.indexes if x.name == index for i in x.packages),
+                "locking.index-unreachable.detail",
+                what=[i for x in request.indexes if x.name == index for i in x.packages],
             )
             if index
             else ""
         ),
         evidence=_resolver_says(_one_line(failure.text)),
         remedies=(
-            Remedy(message("locking.index-unreachable.way")),
+            Remedy(message("locking.common.check-network-and-proxy-https")),
             Remedy(
                 message("locking.index-unreachable.way-2"),
                 f"export PROVISION_INDEX_{(index or 'pypi').upper().replace('-', '_')}=URL-or-folder",
@@ -109,7 +109,9 @@ def _no_such_package(name: str, names: LookAlikes, text: str) -> Finding:
     return Finding(
         "no-such-package",
         "error",
-        message("locking.no-such-package.summary-1", name=name) + (f": {what}." if what else "."),
+        message("locking.no-such-package.index-and-so", name=name, what=what)
+        if what
+        else message("locking.no-such-package.index", name=name),
         evidence=_resolver_says(text),
         remedies=tuple(Remedy(message("locking.no-such-package.way-2", way=way)) for way in instead or near),
     )
@@ -136,8 +138,9 @@ def _no_such_version(match: re.Match[str], request: ClosureRequest, catalog: Cat
     return Finding(
         "no-such-version",
         "error",
-        message("locking.no-such-version.summary-1", name=name, spec=spec)
-        + (message("locking.no-such-version.summary-2-if", near=near) if near else "."),
+        message("locking.no-such-version.near", name=name, spec=spec, near=near)
+        if near
+        else message("locking.no-such-version.summary", name=name, spec=spec),
         detail=_exist(name, versions),
         evidence=_resolver_says(text),
         remedies=(Remedy(message("locking.no-such-version.way", name=name, near=near)),) if near else (),
@@ -148,8 +151,8 @@ def _exist(name: str, versions: Sequence[Version], most: int = 12) -> str:
     if not versions:
         return ""
     shown = [str(v) for v in versions]
-    listed = ", ".join(shown) if len(shown) <= most else ", ".join([*shown[:3], "...", *shown[-(most - 3) :]])
-    return f"{len(shown)} versions of {name} exist: {listed}"
+    listed = shown if len(shown) <= most else [*shown[:3], "...", *shown[-(most - 3) :]]
+    return message("locking.exist.versions-exist", shown=len(shown), name=name, listed=listed)
 
 
 def _nearest(wanted: str, versions: Sequence[Version]) -> str | None:
@@ -173,19 +176,27 @@ def _no_tag(match: re.Match[str], request: ClosureRequest, catalog: Catalog, tex
     releases = catalog.releases(name, next((i for i in request.indexes if name in i.packages), None)) or ()
     pythons = sorted(set(_pythons(version, releases, request.target)), key=Version)
     elsewhere = sorted(set(_pythons(version, releases, None)), key=Version)
-    summary = f"{name} {version} has no wheel for Python {request.python} on {request.target}"
+    summary = message(
+        "locking.no-tag.has-no-wheel-for-python",
+        name=name,
+        version=version,
+        python=request.python,
+        target=request.target,
+    )
     if pythons:
-        ways = Remedy(message("locking.no-tag.way", pythons=" or ".join(pythons), pythons2=pythons[-1]))
+        ways = Remedy(message("locking.no-tag.way", pythons=joined(pythons, " or "), pythons2=pythons[-1]))
         return Finding(
             "no-wheel-for-python",
             "error",
-            message("locking.no-wheel-for-python.summary", summary=summary, pythons=", ".join(pythons)),
+            message("locking.no-wheel-for-python.summary", summary=summary, pythons=tuple(pythons)),
             evidence=_resolver_says(text),
             remedies=(ways,),
         )
-    detail = f"It has wheels for Python {', '.join(elsewhere)} on other platforms." if elsewhere else ""
+    detail = (
+        message("locking.no-tag.it-has-wheels-for-python", elsewhere=tuple(elsewhere)) if elsewhere else ""
+    )
     return Finding(
-        "no-wheel-for-platform", "error", f"{summary}.", detail=detail, evidence=_resolver_says(text)
+        "no-wheel-for-platform", "error", stopped(summary), detail=detail, evidence=_resolver_says(text)
     )
 
 
@@ -200,13 +211,20 @@ def _pythons(version: str, releases: Sequence[Release], target: str | None) -> I
                 yield f"3.{tag.interpreter[3:]}"
 
 
+def _wants(name: str, what: str) -> str:
+    if name == "the-profile":
+        return message("locking.conflict.profile-wants", what=what)
+    return message("locking.conflict.wants", name=name, what=what)
+
+
 def _conflict(text: str) -> Finding:
-    pairs = [f"{m['name']} wants {m['what'].rstrip(',')}" for m in _PAIR.finditer(text)]
-    pairs = [p.replace("the-profile wants", "the profile wants") for p in dict.fromkeys(pairs)]
+    pairs = list(dict.fromkeys(_wants(m["name"], m["what"].rstrip(",")) for m in _PAIR.finditer(text)))[:4]
     return Finding(
         "conflict",
         "error",
-        message("locking.conflict.summary-1") + (f": {'; '.join(pairs[:4])}." if pairs else "."),
+        message("locking.conflict.wishes", pairs=joined(pairs, "; "))
+        if pairs
+        else message("locking.conflict.packages"),
         evidence=_resolver_says(text),
         remedies=(Remedy(message("locking.conflict.way")),),
     )

@@ -33,6 +33,22 @@ def lock(
     closure = _close(stack, profile, catalog, keep, names)
     packages = tuple(sorted((_artifact(p, stack) for p in closure), key=lambda a: a.name))
     build = _build_packages(stack, catalog, closure, packages, names)
+    return _made(stack, profile, digests, packages, build)
+
+
+def again(stack: Stack, profile: Profile, digests: Digests, former: Lock) -> Lock | None:
+    """The lock that the stack makes with the files of a former lock, without asking anybody.
+
+    None where they do not suffice: what a patch adds is not among them.
+    """
+    held = {a.name for a in former.packages}
+    added = {canonicalize_name(Requirement(p.requirement).name) for p in stack.patches if p.kind == "add"}
+    return _made(stack, profile, digests, former.packages, former.build) if added <= held else None
+
+
+def _made(
+    stack: Stack, profile: Profile, digests: Digests, packages: tuple[Artifact, ...], build: tuple[Artifact, ...]
+) -> Lock:  # fmt: skip
     return Lock(
         profile=profile.name,
         target=stack.target,
@@ -170,7 +186,7 @@ def _no_hash(package: ClosedPackage, chosen: ListedFile) -> Finding:
         detail=message(
             "locking.no-hash.detail-2", index=f"{package.index!r}", name=package.name, version=package.version
         ),
-        evidence=(Evidence(chosen.url or package.index, "no hash stated"),),
+        evidence=(Evidence(chosen.url or package.index, message("locking.no-hash.no-hash-stated")),),
         remedies=(
             Remedy(message("locking.no-hash.way-3")),
             Remedy(message("locking.no-hash.way-4"), "provision lock --record DIR PROFILE"),
@@ -217,7 +233,9 @@ def _needs(stack: Stack, packages: Sequence[Artifact]) -> tuple[Need, ...]:
         return stack.needs
     stated = [need for need in stack.needs if need.what == "glibc"]
     tagged = [
-        Need(what="glibc", value=f">={floor[0]}.{floor[1]}", because=f"the tag of {a.file}")
+        Need(
+            what="glibc", value=f">={floor[0]}.{floor[1]}", because=message("locking.needs.tag", file=a.file)
+        )
         for a in packages
         if a.kind == "wheel" and (floor := glibc_floor(a.file)) is not None
     ]

@@ -12,15 +12,17 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Mapping
-from functools import cache
+from collections.abc import Callable, Iterable, Mapping
+from functools import cache, partial
 from pathlib import Path
 from typing import Final
 
 LANGUAGES: Final = ("en", "zh")
 _FOLDER = Path(__file__).parent
 _PLACE = re.compile(r"\{\{|\}\}|\{(\w+)\}")
-_COMMA = {"en": ", ", "zh": "、"}
+#: What stands between texts in English -> in Chinese. Full stops and brackets of Chinese need no space beside them.
+_BETWEEN = {", ": "、", "; ": "；", " ": "", " and ": " 和 ", " or ": " 或 "}
+_STOPS = (".", "。")
 
 Template = str | Mapping[str, str]
 
@@ -66,8 +68,44 @@ class Joined(Text):
         return type(self), (self.parts, self.between)
 
     def said(self, lang: str) -> str:
-        between = _COMMA[lang] if self.between == _COMMA["en"] else self.between
-        return between.join(said(part, lang) for part in self.parts)
+        return _between(self.between, lang).join(said(part, lang) for part in self.parts)
+
+
+class Bilingual(Text):
+    """A text that stands in both languages where it was written, such as a knowledge row; in English without the other."""
+
+    __slots__ = ("chinese",)
+    chinese: str
+
+    def __new__(cls, english: str, chinese: str) -> Bilingual:
+        text: Bilingual = str.__new__(cls, english)
+        text.key, text.values, text.chinese = "", {}, chinese
+        return text
+
+    def __reduce__(self) -> tuple[type[Bilingual], tuple[str, str]]:  # type: ignore[override]
+        return type(self), (str(self), self.chinese)
+
+    def said(self, lang: str) -> str:
+        return (self.chinese if lang == "zh" else "") or str(self)
+
+
+class Changed(Text):
+    """A text that a function changes in whatever language it is said."""
+
+    __slots__ = ("how", "text")
+    text: str
+    how: Callable[[str], str]
+
+    def __new__(cls, text: str, how: Callable[[str], str]) -> Changed:
+        made: Changed = str.__new__(cls, how(text))
+        made.key, made.values, made.text, made.how = "", {}, text, how
+        return made
+
+    def __reduce__(self) -> tuple[type[Changed], tuple[str, Callable[[str], str]]]:  # type: ignore[override]
+        return type(self), (self.text, self.how)
+
+    def said(self, lang: str) -> str:
+        return self.how(said(self.text, lang))
 
 
 def message(key: str, /, **values: object) -> Text:
@@ -80,8 +118,80 @@ def message(key: str, /, **values: object) -> Text:
 
 
 def joined(parts: Iterable[str], between: str = "") -> Text:
-    """Texts in a row, as `between.join(parts)` would have them; ", " becomes the comma of the reader's language."""
+    """Texts in a row, as `between.join(parts)` would have them; ", ", "; ", " and " and " or " become those of the reader's
+    language, and a space between sentences goes where that language has none."""
     return Joined(tuple(parts), between)
+
+
+def bilingual(text: str | Mapping[str, str]) -> str:
+    """What was written as `{en: ..., zh: ...}`, or in English alone. KeyError: it lacks one of the two."""
+    return text if isinstance(text, str) else Bilingual(text["en"], text["zh"])
+
+
+def changed(text: str, how: Callable[[str], str]) -> str:
+    """What a function (one that can be named, for copies) makes of a text; of a message, in each language."""
+    return Changed(text, how) if isinstance(text, Text) else how(text)
+
+
+def sentence(text: str) -> str:
+    """With a capital letter and a full stop."""
+    return changed(text, _sentence)
+
+
+def stopped(text: str) -> str:
+    """With a full stop at its end."""
+    return changed(text, _stopped)
+
+
+def unstopped(text: str) -> str:
+    """Without the full stop at its end, for a place inside a sentence or to go on after it."""
+    return changed(text, _unstopped)
+
+
+def lowered(text: str) -> str:
+    """With a small first letter, for a place inside a sentence; Chinese stays, a name may begin it."""
+    return changed(text, _lowered)
+
+
+def raised(text: str) -> str:
+    """With a capital first letter, for the beginning of a sentence."""
+    return changed(text, _raised)
+
+
+def unplaced(text: str, place: str) -> str:
+    """Without the file that the text begins with, where that is shown beside it."""
+    return changed(text, partial(_unplaced, place=place))
+
+
+def _sentence(text: str) -> str:
+    return _stopped(text[:1].upper() + text[1:])
+
+
+def _is_chinese(text: str) -> bool:
+    """No pattern: compiling one over so many characters takes milliseconds, which every command would pay."""
+    return any("\u4e00" <= char <= "\u9fff" for char in text)
+
+
+def _stopped(text: str) -> str:
+    if text.endswith(_STOPS):
+        return text
+    return text + ("。" if _is_chinese(text) else ".")
+
+
+def _raised(text: str) -> str:
+    return text[:1].upper() + text[1:]
+
+
+def _lowered(text: str) -> str:
+    return text if _is_chinese(text) else text[:1].lower() + text[1:]
+
+
+def _unplaced(text: str, place: str) -> str:
+    return text.removeprefix(f"{place}: ").removeprefix(f"{place}：")
+
+
+def _unstopped(text: str) -> str:
+    return text.rstrip("".join(_STOPS))
 
 
 def said(text: object, lang: str) -> str:
@@ -89,7 +199,7 @@ def said(text: object, lang: str) -> str:
     if isinstance(text, Text):
         return text.said(lang)
     if isinstance(text, (tuple, list)):
-        return _COMMA[lang].join(said(item, lang) for item in text)
+        return _between(", ", lang).join(said(item, lang) for item in text)
     return str(text)
 
 
@@ -107,6 +217,10 @@ def catalogue(area: str, lang: str) -> Mapping[str, Template]:
     return document
 
 
+def exists(key: str) -> bool:
+    return key in catalogue(key.partition(".")[0], "en")
+
+
 def areas() -> tuple[str, ...]:
     return tuple(sorted(path.stem for path in (_FOLDER / "en").glob("*.json")))
 
@@ -115,6 +229,10 @@ def places(text: Template) -> frozenset[str]:
     """The names of the places that a template has."""
     forms = (text,) if isinstance(text, str) else text.values()
     return frozenset(m[1] for form in forms for m in _PLACE.finditer(form) if m[1])
+
+
+def _between(mark: str, lang: str) -> str:
+    return _BETWEEN.get(mark, mark) if lang == "zh" else mark
 
 
 def _filled(key: str, values: Mapping[str, object], lang: str) -> str:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 #: conda: it has a conda-meta folder. none: no environment at all (a folder, or an interpreter's own installation).
-Maker = Literal["venv", "conda", "none"]
+Maker = Literal["venv", "virtualenv", "uv", "conda", "none"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,7 +27,7 @@ class Installed:
 class Inventory:
     """`litter` are remains of interrupted installs (`~ensorflow`), `unowned` folders of packages whose distribution is
     gone; paths are relative to the environment. `shadows` are (distribution, folder) that Python would find elsewhere,
-    before or beside the environment's own."""
+    before or beside the environment's own. `protected` is the file that says that it is conda's own base, or frozen."""
 
     environment: str
     maker: Maker
@@ -35,6 +35,7 @@ class Inventory:
     packages: str
     writable: bool = True
     externally_managed: str = ""
+    protected: str = ""
     distributions: tuple[Installed, ...] = ()
     litter: tuple[str, ...] = ()
     unowned: tuple[str, ...] = ()

@@ -37,6 +37,30 @@ class Device:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Holder:
+    """A process that holds a device. `memory` is in bytes, None where the driver does not tell (WDDM)."""
+
+    pid: int
+    name: str = ""
+    memory: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Occupancy:
+    """Who uses a card just now: a moment's fact, so no part of the machine. `used` and `total` are in bytes, `mode`
+    is NVIDIA's compute mode (`Default`, `Exclusive_Process`, `Prohibited`). `card` names it for people. No holder is
+    named where its process belongs to another user or container."""
+
+    vendor: str
+    card: str
+    source: str
+    used: int | None = None
+    total: int | None = None
+    mode: str = ""
+    holders: tuple[Holder, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Software:
     """One installed copy of an SDK or library that a framework may load (`cuda`, `cudnn`, `cann`, `msvc`).
 

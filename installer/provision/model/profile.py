@@ -142,6 +142,8 @@ class Profile:
     extends: str | None = None
     #: The systems to make locks for; by default the one that `provision` runs on.
     targets: tuple[Target, ...] = ()
+    #: Targets whose lock is not committed, each with the reason: `lock --check` repeats it and is content.
+    unlocked: dict[Target, str] = field(default_factory=dict)
     #: The accelerator.
     hardware: Hardware = field(default_factory=Hardware)
     #: A version (`3.10`) or a range (`>=3.10,<3.14`); quote it, or YAML reads a number.

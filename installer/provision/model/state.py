@@ -6,9 +6,11 @@ from dataclasses import dataclass, field
 from pathlib import PurePath
 from typing import Any, Literal
 
-#: absent: nothing there. ours: a pointer to a generation. foreign: something that provision did not make.
-#: broken: a pointer whose generation is gone.
-Kind = Literal["absent", "ours", "foreign", "broken"]
+#: absent: nothing there. ours: a pointer to a generation. adopted: of another maker, changed in place and proven.
+#: foreign: something that provision did not make. broken: a pointer whose generation is gone.
+Kind = Literal["absent", "ours", "adopted", "foreign", "broken"]
+#: What stands for a generation's number where an environment was changed in place: it has none.
+ADOPTED = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +64,11 @@ class Layout:
 
     def record(self, number: int) -> str:
         return str(PurePath(self.state) / "records" / f"{number}.json")
+
+    @property
+    def coming_record(self) -> str:
+        """The record of a change in place until its commit."""
+        return str(PurePath(self.state) / "records" / "coming.json")
 
     def receipt(self, number: int) -> str:
         return str(PurePath(self.state) / "receipts" / f"{number}.json")
@@ -119,6 +126,12 @@ class EnvState:
     def drifted(self) -> bool:
         """True if packages were added, removed or replaced since the environment was proven."""
         return self.record is not None and self.record.snapshot not in ("", self.snapshot)
+
+    @property
+    def folder(self) -> str:
+        """Where the environment really stands: the generation, or the environment itself."""
+        numbered = self.kind == "ours" and self.generation is not None
+        return Layout(self.environment).generation(self.generation or 0) if numbered else self.environment
 
     @property
     def next_generation(self) -> int:

@@ -49,7 +49,7 @@ def remote_facts(artifact: Artifact, lock: Lock, session: Session) -> ArtifactFa
     for one in locate(requirement, lock.python, lock.target, session, lock.indexes):
         if one.file.name == artifact.file:
             return _remote(one.file, artifact.sha256, session, GLANCE)
-    raise artifact_error("file-gone", f"no index lists {artifact.file} any more")
+    raise artifact_error("file-gone", message("pipeline.file-gone.summary", file=artifact.file))
 
 
 def facts_of_file(path: Path, session: Session, limits: Limits = EVERYTHING) -> ArtifactFacts:
@@ -151,7 +151,7 @@ def _no_version(requirement: str, versions: Iterable[str]) -> Finding:
     from packaging.version import Version
 
     known = sorted(set(versions), key=Version)
-    newest = f"Newest on the index: {', '.join(known[-5:])}." if known else ""
+    newest = message("pipeline.no-such-wheel.detail", newest=known[-5:]) if known else ""
     return Finding(
         "no-such-wheel", "error", message("pipeline.no-such-wheel.summary", requirement=requirement), detail=newest,
         remedies=(Remedy(message("pipeline.no-such-wheel.way")),),
@@ -217,23 +217,25 @@ def _sha256(path: Path) -> str:
             while piece := file.read(_PIECE):
                 digest.update(piece)
     except OSError as error:
-        raise artifact_error("artifact-unreadable", f"{path} cannot be read", error.strerror or "") from None
+        raise artifact_error(
+            "artifact-unreadable",
+            message("pipeline.artifact-unreadable.summary", path=path),
+            error.strerror or "",
+        ) from None
     return digest.hexdigest()
 
 
 def _not_found(requirement: str, python: str, target: str, failure: CatalogFailure) -> Finding:
     code = "index-unreachable" if failure.unreachable else "no-such-wheel"
-    what = "The index cannot be reached" if failure.unreachable else "No index has a wheel of it that fits"
+    what = "unreachable" if failure.unreachable else "no-wheel"
     return Finding(
         code,
         "error",
         message(
-            "pipeline.not-found.summary",
+            f"pipeline.not-found.{what}",
             requirement=requirement,
             python=python,
             target=target,
-            lower=what[:1].lower(),
-            what=what[1:],
         ),
         detail=failure.text.strip(),
         remedies=(

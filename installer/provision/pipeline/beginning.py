@@ -107,7 +107,7 @@ def _passed(vendor: str, error: UnsatisfiableError) -> Finding:
     """A device that is here and has no stack is worth a word, not a failure."""
     first = error.findings[0]
     return replace(
-        first, severity="note", summary=f"Not made for the {vendor} device that is here: {first.summary}"
+        first, severity="note", summary=message("pipeline.passed.summary", vendor=vendor, why=first.summary)
     )
 
 

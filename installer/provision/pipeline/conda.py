@@ -44,15 +44,19 @@ def make_conda_lock(
 
 
 def adopt_conda_lock(profile: Profile, target: str, python: str, file: Path, session: Session) -> Lock:
-    """The lock of what a conda-lock.yml pins for a platform. Raises UsageError or UnsatisfiableError."""
+    """The lock of what a conda-lock.yml pins for a platform. Raises UsageError, or UnsatisfiableError where the file
+    pins another environment than the profile asks for."""
     knowledge = session.knowledge
     conda, wheels = read_conda_lock(file.read_text(encoding="utf-8"), file.name, SUBDIRS[target])
+    stack = conda_stack(profile, target, python, knowledge)
+    left = session.conda.unanswered(stack.requirements, conda)
     made = adopt(
-        conda_stack(profile, target, python, knowledge),
+        stack,
         profile,
         Digests(profile=profile_digest(profile), knowledge=""),
         conda,
         wheels,
+        left,
         **_known(profile, target, knowledge),
     )
     return _finished(made, knowledge)

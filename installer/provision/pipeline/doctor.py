@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+import re
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -14,6 +16,7 @@ from provision.diagnosing.case import Case, Heard
 from provision.diagnosing.doctor import Examination, examine
 from provision.diagnosing.environments import (
     PROBE,
+    Distribution,
     Environment,
     absent,
     check_files,
@@ -29,16 +32,19 @@ from provision.pipeline.subjects import Subject, subject_of
 if TYPE_CHECKING:
     from provision.knowledge.symptoms import Lang
     from provision.model.lock import Lock
-    from provision.model.machine import Machine
+    from provision.model.machine import Machine, Occupancy
     from provision.model.receipt import JobResult
     from provision.model.stack import Need
     from provision.world.reader import HostReader
 
 #: Variables that an explanation may ask for, by how they begin.
 _TOLD = ("PYTHON", "LD_", "CUDA", "NVIDIA_", "TF_", "KERAS", "PROTOCOL_", "HIP_", "ROCR_", "HSA_", "ASCEND", "MUSA",
-         "CONDA_", "VIRTUAL_ENV", "TORCH", "PATH", "DYLD_")  # fmt: skip
+         "CONDA_", "VIRTUAL_ENV", "TORCH", "PATH", "DYLD_", "DML_", "ZE_", "ONEAPI_", "SESSIONNAME",
+         "SSH_CONNECTION")  # fmt: skip
 #: Kind of a runtime -> what the smoke jobs call the device.
 _DEVICES = {"cann": "npu", "neuware": "mlu", "": "cpu"}
+#: Seconds that comparing files by content may take; the imports, which run beside it, take longer.
+_HASHING = 1.5
 #: Seconds that a training of `--train` may take.
 _TRAIN_LIMIT = 300.0
 
@@ -50,6 +56,8 @@ class Question:
     reference: str | None = None
     installed: Path | None = None
     train: bool = False
+    #: Compare the content of every file, however long it takes.
+    files: bool = False
     lang: Lang = "en"
 
 
@@ -86,6 +94,7 @@ def gather(session: Session, question: Question) -> tuple[Case, Subject]:
         reference=subject.profile or subject.shown,
         machine=machine,
         machine_findings=findings,
+        occupied=_occupied(session, reader, machine),
         variables=_told(reader.environ()),
         folder=str(session.folder),
         beside=tuple(_importable(session.folder)),
@@ -94,7 +103,7 @@ def gather(session: Session, question: Question) -> tuple[Case, Subject]:
     )
     case = replace(case, **_state(session, subject))
     return (
-        (_with_environment(case, subject, reader), subject)
+        (_with_environment(case, subject, reader, question.files), subject)
         if subject.prefix or subject.python
         else (case, subject)
     )
@@ -124,7 +133,7 @@ def _listed(session: Session, question: Question) -> Case:
     )
 
 
-def _with_environment(case: Case, subject: Subject, reader: HostReader) -> Case:
+def _with_environment(case: Case, subject: Subject, reader: HostReader, every: bool) -> Case:
     """The environment's files and imports: the imports run while the files are read."""
     if subject.prefix and not os.path.lexists(subject.prefix):
         return replace(case, environment=absent(subject.prefix))
@@ -132,8 +141,27 @@ def _with_environment(case: Case, subject: Subject, reader: HostReader) -> Case:
     case = replace(case, environment=there)
     with ThreadPoolExecutor(max_workers=4) as pool:
         heard = [pool.submit(_hear, reader, there, name, modules) for name, modules in _to_import(case)]
-        files = check_files(reader, there.distributions)
+        files = check_files(reader, there.distributions, _go_on(case, every))
+        # What the rows say is read while the imports still run; the verdict is made again with what they said.
+        examine(replace(case, files=files))
         return replace(case, files=files, heard=tuple(one.result() for one in heard))
+
+
+def _go_on(case: Case, every: bool) -> Callable[[Distribution], bool]:
+    """Which files are compared by content: those of the frameworks and of what they require, for a limited time; or
+    all of them."""
+    if every or case.environment is None:
+        return lambda _: True
+    names = {one.distribution for one in case.carried}
+    asked = [r for one in case.environment.distributions if one.name in names for r in one.requires]
+    names |= {re.split(r"[^\w.-]", text.strip())[0].replace("_", "-").lower() for text in asked}
+    until: list[float] = []
+
+    def go_on(one: Distribution) -> bool:
+        until.extend([] if until else [time.monotonic() + _HASHING])
+        return one.name in names and time.monotonic() < until[0]
+
+    return go_on
 
 
 def _to_import(case: Case) -> Iterator[tuple[str, tuple[str, ...]]]:
@@ -169,6 +197,15 @@ def _machine(session: Session, reader: HostReader) -> tuple[Machine, tuple[Findi
     from provision.detecting import detect
 
     return detect(reader)
+
+
+def _occupied(session: Session, reader: HostReader, machine: Machine) -> tuple[Occupancy, ...]:
+    """Who uses the cards, asked before the frameworks are imported: an import takes one itself."""
+    if session.machine_file is not None or not machine.devices:
+        return ()
+    from provision.detecting import occupancy
+
+    return occupancy.probe(reader, machine)
 
 
 def _told(variables: Mapping[str, str]) -> dict[str, str]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -10,10 +9,9 @@ from typing import Any
 from provision.applying.engine import Effects, Outcome, apply
 from provision.documents import dump_json, dump_yaml
 from provision.inspecting import inspect
-from provision.messages import message
+from provision.messages import joined, message, unstopped
 from provision.model.finding import (
     BlockedError,
-    CheckFailed,
     Finding,
     LockError,
     Remedy,
@@ -36,9 +34,10 @@ from provision.pipeline.locks import (
     targets_of,
     text_digest,
 )
-from provision.pipeline.places import find_environment, holding, make_whole
+from provision.pipeline.places import current_state, holding
 from provision.pipeline.profiles import Source, find_lock, read, variants_of
 from provision.pipeline.session import Session, environment_path, read_machine_file
+from provision.pipeline.strangers import must_be_known
 from provision.pipeline.vendor import MISSING
 from provision.planning import Known, Request, interpreter_for, plan
 from provision.resolving import python_choices, pythons, resolve
@@ -116,6 +115,7 @@ def prepare(reference: str, session: Session, options: Options) -> Prepared:
     planned = withheld(plan(made, digest, state, machine, request, said), made, session)
     if relocked is not None:
         planned = replace(planned, blockers=(*relocked.findings, *planned.blockers))
+    planned = replace(planned, blockers=(*planned.blockers, *_barred(planned, made, session)))
     prepared = Prepared(
         source=source,
         lock=made,
@@ -134,6 +134,19 @@ def prepare(reference: str, session: Session, options: Options) -> Prepared:
     from provision.pipeline.in_place import in_place
 
     return in_place(prepared, session, options)
+
+
+def _barred(planned: Plan, made: Lock, session: Session) -> tuple[Finding, ...]:
+    """What keeps the files from being fetched, as far as that is known before anything is asked for."""
+    fetched = {step.subject for step in planned.steps if step.action == "fetch"}
+    try:
+        if any(a.file in fetched for a in made.artifacts):
+            session.host_catalog.check_way(made.indexes)
+        if missing := [a for a in made.conda if a.file in fetched]:
+            session.conda.check_way(missing)
+    except BlockedError as error:
+        return error.findings
+    return ()
 
 
 def _in_its_python(source: Source, session: Session, options: Options) -> Options:
@@ -166,15 +179,19 @@ def choose_variant(source: Source, session: Session, options: Options) -> tuple[
     for candidate in candidates:
         because = _unfit(candidate, session, options)
         if not because:
-            session.reporter.stage("Variant", _taken(candidate, skipped))
+            session.reporter.stage(message("pipeline.stage.variant"), _taken(candidate, skipped))
             return candidate, tuple(skipped)
         skipped.append(Skipped(variant=candidate.variant or "", because=because))
-    raise BlockedError([replace(f, summary=f"{s.variant}: {f.summary}") for s in skipped for f in s.because])
+    raise BlockedError(
+        [replace(f, summary=joined((s.variant, ": ", f.summary))) for s in skipped for f in s.because]
+    )
 
 
 def _taken(candidate: Source, skipped: list[Skipped]) -> str:
-    reasons = "; ".join(f"{s.variant}: {s.because[0].summary.rstrip('.')}" for s in skipped)
-    return f"{candidate.variant}" + (f"   (not {reasons})" if reasons else "")
+    told = [joined((s.variant, ": ", unstopped(s.because[0].summary))) for s in skipped]
+    if not told:
+        return candidate.variant or ""
+    return message("pipeline.variant.taken", variant=candidate.variant, reasons=joined(told, "; "))
 
 
 def _unfit(candidate: Source, session: Session, options: Options) -> tuple[Finding, ...]:
@@ -253,7 +270,7 @@ def _lock_for(
 ) -> tuple[Lock, str, Path, Locked | None]:
     """The lock that is there and matches; else a new one, unless `--locked` forbids it."""
     path = find_lock(source, session.folder, target, python)
-    stale: str | None = "there is none"
+    stale: str | None = message("pipeline.lock.none")
     if path is not None:
         made, digest = read_lock_file(path)
         stale = stale_because(made, source.profile)
@@ -268,15 +285,16 @@ def _lock_for(
             return made, text_digest(dump_yaml(made)), relocked.path, relocked
         raise UnsatisfiableError(relocked.findings)
     made, digest = read_lock_file(relocked.path)
-    session.reporter.stage("Locked", f"{target}, Python {python}: {len(made.pins)} packages ({stale})")
+    text = message("pipeline.lock.made", target=target, python=python, count=len(made.pins), why=stale)
+    session.reporter.stage(message("pipeline.stage.locked"), text)
     return made, digest, relocked.path, relocked
 
 
 def _no_lock(source: Source, target: str, python: str, path: Path | None, because: str) -> Finding:
     what = (
-        f"{path}: {because}"
+        joined((str(path), ": ", because))
         if path
-        else f"{source.profile.name} has no lock for {target} with Python {python}"
+        else message("pipeline.no-lock.what", name=source.profile.name, target=target, python=python)
     )
     return Finding(
         "lock-stale" if path else "lock-missing",
@@ -383,9 +401,7 @@ def _licensed(prepared: Prepared, session: Session) -> Prepared:
     if not only_licences(prepared.plan):
         return prepared
     named = "\n".join(f"  {one.source}: {one.text}" for f in prepared.plan.blockers for one in f.evidence)
-    if not session.confirm(
-        f"These libraries come under licences of their maker:\n{named}\nDo you accept them?"
-    ):
+    if not session.confirm(message("pipeline.licences.question", named=named)):
         return prepared
     accept(session, prepared.lock)
     return replace(prepared, plan=replace(prepared.plan, blockers=()))
@@ -394,13 +410,18 @@ def _licensed(prepared: Prepared, session: Session) -> Prepared:
 def _ask(prepared: Prepared, session: Session) -> None:
     state = prepared.state
     number = prepared.plan.generation
-    question = (
-        f"{state.environment} is generation {state.generation}. Build generation {number} and switch to it?"
+    question = message(
+        "pipeline.switch.question",
+        environment=state.environment,
+        generation=state.generation,
+        number=number,
     )
     if prepared.in_place:
         steps = prepared.plan.steps
         removed, installed = (sum(s.action == action for s in steps) for action in ("remove", "install"))
-        question = f"Change {state.environment} in place: {removed} removed, {installed} installed?"
+        question = message(
+            "pipeline.in-place.question", environment=state.environment, removed=removed, installed=installed
+        )
     if not session.confirm(question):
         raise BlockedError(
             Finding(
@@ -474,12 +495,12 @@ def prove(
     from provision.world.smoke import ProcessSmokeRunner
 
     layout = Layout(environment or environment_path(session, made.path, options.environment))
-    session.reporter.start("Proving")
+    session.reporter.start(message("pipeline.stage.proving"))
     receipt = verify(
         made,
         Path(interpreter(folder)),
         demand(made, level=options.level, device=proof_device(options), vendor=made.hardware),  # type: ignore[arg-type]
-        ProcessSmokeRunner(),
+        ProcessSmokeRunner(scratch=session.cache / "tmp"),
         session.now,
         digest=digest,
         generation=generation,
@@ -496,12 +517,12 @@ def _with_reservations(receipt: Receipt, plan: Plan | None, built_for: dict[str,
     """What the proof does not reach: another machine's device, and needs that a person overrode."""
     words = [receipt.proves]
     if built_for:
-        words.append(f"Built for another machine ({built_for['target']}): nothing was tried there.")
+        words.append(message("verifying.proves.elsewhere", target=built_for["target"]))
     if plan is not None and plan.force:
-        words.append(f"Applied although the machine does not meet the lock's needs: {plan.force}")
+        words.append(message("verifying.proves.forced", reason=plan.force))
     return replace(
         receipt,
-        proves=" ".join(words),
+        proves=joined(words, " "),
         override=plan.override if plan is not None else {},
         built_for=built_for or {},
     )
@@ -532,16 +553,6 @@ def machine_summary(machine: Machine) -> dict[str, Any]:
     }
 
 
-def current_state(session: Session, reference: str | None, environment: str | None) -> EnvState:
-    """The environment that a verb means: the one named, the profile's, or the only one of the folder.
-
-    If a killed run left it half changed, it is made whole first.
-    """
-    path = find_environment(session, reference, environment)
-    make_whole(session, path)
-    return inspect(session.files, path)
-
-
 def made_from(session: Session, state: EnvState) -> tuple[Lock, str]:
     """The lock that an environment was made from, if the file is still what it was."""
     record = state.record
@@ -562,69 +573,9 @@ def made_from(session: Session, state: EnvState) -> tuple[Lock, str]:
 def run_verify(reference: str | None, session: Session, options: Options) -> Receipt:
     """Prove an environment again, as it is now."""
     state = current_state(session, reference, options.environment)
-    must_be_ours(state)
+    must_be_known(state, session)
     made, digest = made_from(session, state)
-    layout = Layout(state.environment)
     assert state.generation is not None
-    folder = layout.generation(state.generation)
-    return prove(made, digest, folder, state.generation, session, options, environment=state.environment)
-
-
-def must_be_ours(state: EnvState) -> None:
-    if state.kind == "ours":
-        return
-    text = {
-        "absent": f"There is no environment at {state.environment}.",
-        "foreign": f"{state.environment} was not made by provision.",
-        "broken": f"{state.environment} points at generation {state.generation}, which is not there.",
-    }[state.kind]
-    raise CheckFailed(
-        Finding(
-            f"environment-{state.kind}",
-            "error",
-            text,
-            remedies=(Remedy(message("pipeline.must-be-ours.way"), "provision apply PROFILE"),),
-        )
+    return prove(
+        made, digest, state.folder, state.generation, session, options, environment=state.environment
     )
-
-
-def command_environment(state: EnvState, base: dict[str, str]) -> dict[str, str]:
-    """The variables that a command of `run` sees: the environment first on PATH, the lock's variables set."""
-    must_be_ours(state)
-    environment = Path(state.environment)
-    is_conda = (environment / "conda-meta").is_dir()
-    inside = [str(environment / name) for name in (_CONDA_FOLDERS if is_conda else _FOLDERS)[os.name == "nt"]]
-    kept = {k: v for k, v in base.items() if k not in _OF_OTHER_ENVIRONMENTS}
-    return {
-        **kept,
-        "PATH": os.pathsep.join([*inside, base.get("PATH", "")]),
-        ("CONDA_PREFIX" if is_conda else "VIRTUAL_ENV"): state.environment,
-        **(conda_variables(environment) if is_conda else {}),
-        **(state.record.variables if state.record else {}),
-    }
-
-
-#: Folders of programs inside an environment: on POSIX, on Windows. Conda's as its activation would put them.
-_FOLDERS = (("bin",), ("Scripts",))
-_CONDA_FOLDERS = (
-    ("bin",),
-    ("", "Library/mingw-w64/bin", "Library/usr/bin", "Library/bin", "Scripts", "bin"),
-)
-_OF_OTHER_ENVIRONMENTS = frozenset(
-    {"PYTHONHOME", "VIRTUAL_ENV", "CONDA_PREFIX", "CONDA_DEFAULT_ENV", "CONDA_PROMPT_MODIFIER", "CONDA_SHLVL"}
-)
-
-
-def conda_variables(prefix: Path) -> dict[str, str]:
-    """The variables that conda packages ask for as data (`etc/conda/env_vars.d/*.json`); their shell hooks are
-    not run."""
-    import json
-
-    found: dict[str, str] = {}
-    for path in sorted((prefix / "etc" / "conda" / "env_vars.d").glob("*.json")):
-        try:
-            document = json.loads(path.read_text(encoding="utf-8"))
-        except (OSError, ValueError):
-            continue
-        found.update({str(k): str(v) for k, v in document.items()} if isinstance(document, dict) else {})
-    return found

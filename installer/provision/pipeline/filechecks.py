@@ -8,9 +8,10 @@ from pathlib import PurePath
 
 from provision.messages import message
 from provision.model.finding import CheckFailed, Finding
-from provision.model.state import Layout
-from provision.pipeline.environments import current_state, made_from, must_be_ours
+from provision.pipeline.environments import made_from
+from provision.pipeline.places import current_state
 from provision.pipeline.session import Session
+from provision.pipeline.strangers import must_be_known
 from provision.prefix import placed_files, site_packages
 from provision.verifying.files import Distribution, Tree, check_files
 
@@ -33,18 +34,18 @@ class FileCheck:
 def run_file_check(reference: str | None, session: Session, environment: str | None) -> FileCheck:
     """Hold every file of an environment against what was installed. Raises CheckFailed where there is none of ours."""
     state = current_state(session, reference, environment)
-    must_be_ours(state)
+    must_be_known(state, session)
     made, _ = made_from(session, state)
     assert state.generation is not None
-    session.reporter.start("Reading files")
-    tree = read(session, Layout(state.environment).generation(state.generation))
+    session.reporter.start(message("pipeline.stage.reading-files"))
+    tree = read(session, state.folder)
     return FileCheck(
         environment=state.environment,
         generation=state.generation,
         files=len(tree.files),
         size=sum(one.size for one in tree.files.values()),
         packages=len(tree.distributions),
-        findings=check_files(tree, made),
+        findings=check_files(tree, made, shared=state.kind == "adopted"),
     )
 
 

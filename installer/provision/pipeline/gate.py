@@ -11,6 +11,7 @@ from provision.artifacts.reading import ptx_isa
 from provision.artifacts.truth import disagreements, tag_findings
 from provision.knowledge import Build, Knowledge, RuntimeRow, gpu_code
 from provision.knowledge.versions import canonicalize_name, version_key
+from provision.messages import joined, message
 from provision.model.artifact import ArtifactFacts, Coverage
 from provision.model.finding import Finding, ProvisionError
 from provision.model.lock import Artifact, Digests, Lock
@@ -108,12 +109,13 @@ def _row_has_read(build: Build) -> bool:
 def _from_server(artifact: Artifact, lock: Lock, session: Session) -> ArtifactFacts | None:
     if session.offline:
         return None
-    session.reporter.start("Reading")
+    session.reporter.start(message("pipeline.stage.reading"))
     try:
         return remote_facts(artifact, lock, session)
     except ProvisionError as error:
         for finding in error.findings:
-            session.reporter.stage("Not read", f"{artifact.file}: {finding.summary}")
+            text = joined((artifact.file, ": ", finding.summary))
+            session.reporter.stage(message("pipeline.stage.not-read"), text)
         return None
 
 
@@ -140,7 +142,11 @@ def _code(one: _Carrier, card: Device, machine: Machine, knowledge: Knowledge) -
     cuda = driver_cuda(machine, knowledge)
     by_artifact = covers(one.facts, card.capability, ptx_isa(cuda)) if one.facts and card.capability else None
     use_artifact = by_artifact is not None and by_artifact.how != "unknown"
-    row = f"knowledge {one.build.row}" if one.build.row else "knowledge"
+    row = (
+        message("pipeline.knowledge-row", row=one.build.row)
+        if one.build.row
+        else message("pipeline.knowledge")
+    )
     return CardCode(
         framework=one.build.framework,
         build=one.build.requirement,
@@ -154,32 +160,27 @@ def _code(one: _Carrier, card: Device, machine: Machine, knowledge: Knowledge) -
 def by_row(build: Build, capability: str, cuda: str) -> Coverage:
     """What a knowledge row says; `cuda` is the highest CUDA version that the driver knows, empty if not known."""
     if not capability:
-        return Coverage(how="unknown", because="the card's capability is not known")
+        return Coverage(how="unknown", because=message("pipeline.code.no-capability"))
     listed = " ".join((*build.architectures, *build.ptx))
-    held = listed or f"capability {build.capability_floor or 'unknown'} and higher"
+    held = listed or message(
+        "pipeline.code.from-capability", floor=build.capability_floor or message("pipeline.unknown")
+    )
     if capability.startswith("gfx"):
         return _by_gfx(build, capability, held)
     code = gpu_code(build, capability)
     if code == "ptx" and cuda and version_key(build.runtime.version) > version_key(cuda):
-        words = (
-            f"its PTX is made by CUDA {build.runtime.version}, the driver compiles up to that of CUDA {cuda}"
-        )
+        words = message("pipeline.code.ptx-too-new", cuda=build.runtime.version, driver=cuda)
         return Coverage(how="no", because=words)
-    words = {
-        "native": f"it holds machine code of {held}",
-        "ptx": f"it holds {held}; PTX is compiled by the driver",
-        "none": f"it holds code of {held}",
-        "unknown": "no row says which GPU code it holds",
-    }[code]
+    words = message(f"pipeline.code.{code}", held=held)
     how = {"native": "machine-code", "ptx": "ptx-jit", "none": "no", "unknown": "unknown"}
     return Coverage(how=how[code], because=words)  # type: ignore[arg-type]
 
 
 def _by_gfx(build: Build, target: str, held: str) -> Coverage:
     if not build.architectures:
-        return Coverage(how="unknown", because="no row says which GPU code it holds")
+        return Coverage(how="unknown", because=message("pipeline.code.unknown"))
     how = "machine-code" if target in build.architectures else "no"
-    return Coverage(how=how, because=f"it holds code of {held}", arch=target)  # type: ignore[arg-type]
+    return Coverage(how=how, because=message("pipeline.code.none", held=held), arch=target)  # type: ignore[arg-type]
 
 
 def driver_cuda(machine: Machine, knowledge: Knowledge) -> str:

@@ -62,7 +62,7 @@ def users_of(environment: str) -> tuple[str, ...]:
         words = [process.info["exe"] or "", *(process.info["cmdline"] or ())]
         if process.pid not in own and any(w.startswith(environment + os.sep) for w in words[:3]):
             shown = " ".join(Path(w).name if os.sep in w else w for w in (process.info["cmdline"] or ())[:4])
-            found.append(f"process {process.pid}: {shown}")
+            found.append(message("pipeline.process", pid=process.pid, shown=shown))
     return tuple(sorted(found))
 
 
@@ -77,6 +77,7 @@ def in_place(prepared: Prepared, session: Session, options: Options) -> Prepared
         proof_device=demand(prepared.lock, device=options.device, vendor=prepared.lock.hardware).device,
         present=session.store.present(prepared.lock.artifacts),
         users=users_of(environment),
+        reinstall=options.reinstall,
     )
     families = session.knowledge.rows(FamilyRow)
     made = repair(prepared.lock, prepared.plan.lock, inventory.digest, inventory, families, wish)

@@ -150,7 +150,9 @@ def _check(requirement: str) -> None:
     try:
         Requirement(requirement)
     except InvalidRequirement as error:
-        words = f"{requirement!r} is neither a file nor a requirement: {str(error).splitlines()[0]}"
+        words = message(
+            "pipeline.bad-requirement.summary", text=repr(requirement), error=str(error).splitlines()[0]
+        )
         raise UsageError(Finding("bad-requirement", "error", words)) from None
 
 

@@ -14,6 +14,7 @@ from provision.knowledge import Knowledge
 from provision.loading import profile_digest
 from provision.loading.lines import index_line
 from provision.locking.diffing import named
+from provision.locking.pypi import again
 from provision.locking.pypi import lock as close_stack
 from provision.messages import message
 from provision.model.finding import Finding, LockError, ProvisionError, Remedy, UnsatisfiableError, UsageError
@@ -61,6 +62,8 @@ class Upgrade:
 
     everything: bool = False
     names: frozenset[str] = frozenset()
+    settled: bool = False
+    """A lock that its profile and the knowledge would make again of the files it has stays, and no index is asked."""
 
     def kept(self, former: Lock | None) -> Lock | None:
         """The former lock as far as its versions are to stay."""
@@ -122,6 +125,8 @@ def lock_pair(source: Source, session: Session, target: str, python: str, upgrad
         "python": python,
     }
     try:
+        if upgrade.settled and before is not None and _stands(before, source, session):
+            return Locked(**named_so, status="unchanged", path=path, lock=before, before=before)
         made = make_lock(source.profile, target, python, session, upgrade.kept(before))
     except ProvisionError as error:
         return Locked(
@@ -134,6 +139,23 @@ def lock_pair(source: Source, session: Session, target: str, python: str, upgrad
     made = replace(made, variant=source.variant)
     status = _write_if_new(path, dump_yaml(made))
     return Locked(**named_so, status=status, path=path, lock=made, before=before)
+
+
+def _stands(former: Lock, source: Source, session: Session) -> bool:
+    """Whether the stack, its patches, needs and all else of a lock would be the same today, so that its closure is.
+
+    Files of a vendor lie on the machine and may be others now; conda's solver is asked with its channels.
+    """
+    profile = source.profile
+    asks = former.manager == "conda" or former.wheels or session.record is not None
+    if asks or stale_because(former, profile) is not None:
+        return False
+    stack = _next_stack(profile, former.target, former.python, session.knowledge, (), former)
+    stack = _patched(stack, [(a.name, a.version) for a in former.packages], session.knowledge)
+    made = again(stack, profile, Digests(profile=profile_digest(profile), knowledge=""), former)
+    if made is None:
+        return False
+    return replace(_without_idle_patches(made, session.knowledge), variant=source.variant) == former
 
 
 def _write_if_new(path: Path, text: str) -> Status:
@@ -239,7 +261,7 @@ def _next_stack(
 
 
 def _refused(stack: Stack, error: UnsatisfiableError) -> Rejected:
-    because = error.findings[0].summary if error.findings else "its packages cannot be locked"
+    because = error.findings[0].summary if error.findings else message("pipeline.refused")
     return Rejected(axis="closure", value=identity(stack), because=because, rule="closure")
 
 
@@ -309,11 +331,7 @@ def check_profile(source: Source, session: Session) -> tuple[Finding, ...]:
 
 def stale_because(made: Lock, profile: Profile) -> str | None:
     """Why a lock does not match its profile any more, or None."""
-    return (
-        None
-        if made.digests.profile == profile_digest(profile)
-        else "the profile has changed since it was made"
-    )
+    return None if made.digests.profile == profile_digest(profile) else message("pipeline.lock.changed")
 
 
 def outdated(made: Lock, knowledge: Knowledge) -> bool:
@@ -326,7 +344,10 @@ def outdated(made: Lock, knowledge: Knowledge) -> bool:
 
 
 def _missing(source: Source, target: str, python: str, session: Session) -> Finding:
-    """A lock that is to be made; where it needs files that only people can fetch, that is a warning."""
+    """A lock that is to be made; a warning where the profile says why it is not there, or where it needs files that
+    only people can fetch."""
+    if target in source.profile.unlocked:
+        return _not_committed(source, target, python)
     try:
         stack = resolve(source.profile, target, python, session.knowledge)
         vendor.located(stack, session.beside / source.profile.wheels.folder)
@@ -337,7 +358,30 @@ def _missing(source: Source, target: str, python: str, session: Session) -> Find
         "lock-missing",
         "error",
         message("pipeline.lock-missing.summary-3", name=source.profile.name, target=target, python=python),
-        remedies=(Remedy(message("pipeline.lock-missing.way-3"), f"provision lock {source.path}"),),
+        remedies=(
+            Remedy(message("pipeline.lock-missing.way-3"), f"provision lock {source.path}"),
+            Remedy(message("pipeline.lock-missing.way-4", target=target)),
+        ),
+    )
+
+
+def _not_committed(source: Source, target: str, python: str) -> Finding:
+    reason = source.profile.unlocked[target].rstrip(".")  # type: ignore[index]
+    return Finding(
+        "lock-not-committed",
+        "warning",
+        message(
+            "pipeline.lock-not-committed.summary",
+            name=source.profile.name,
+            target=target,
+            python=python,
+            reason=reason,
+        ),
+        remedies=(
+            Remedy(
+                message("pipeline.lock-not-committed.way"), f"provision lock {source.path} --target {target}"
+            ),
+        ),
     )
 
 
@@ -354,6 +398,6 @@ def _stale(source: Source, path: Path, because: str) -> Finding:
     return Finding(
         "lock-stale",
         "error",
-        f"{path}: {because}.",
+        message("pipeline.lock-stale.summary", path=path, because=because),
         remedies=(Remedy(message("pipeline.lock-stale.way"), f"provision lock {source.path}"),),
     )

@@ -14,6 +14,7 @@ from provision.model.state import Layout
 
 if TYPE_CHECKING:
     from provision.applying.recovery import Recovered
+    from provision.model.state import EnvState
     from provision.pipeline.session import Session
     from provision.ports import Files
 
@@ -82,10 +83,14 @@ def _only_environment(session: Session) -> str:
     names = environment_names(session)
     if len(names) == 1:
         return _absolute(session.folder, names[0])
-    what = f"several environments: {', '.join(names)}" if names else "no environment that provision made"
+    summary = (
+        message("pipeline.which-environment.several", names=names)
+        if names
+        else message("pipeline.which-environment.none")
+    )
     raise UsageError(
         Finding(
-            "which-environment", "error", message("pipeline.which-environment.summary", what=what),
+            "which-environment", "error", summary,
             remedies=(Remedy(message("pipeline.which-environment.way")),),
         )
     )  # fmt: skip
@@ -113,17 +118,30 @@ def _recover(session: Session, environment: str) -> Recovered | None:
     except OSError as error:
         raise RollbackError(not_undone(Layout(environment), error)) from error
     if done is not None:
-        session.reporter.stage("Recovered", recovered_text(done))
+        session.reporter.stage(message("pipeline.stage.recovered"), recovered_text(done))
     return done
 
 
 def recovered_text(done: Recovered) -> str:
     """What recovery did, in a line."""
     if done.verb == "unknown":
-        return "the journal could not be read; what was never finished was removed"
-    what = "taken back" if done.what == "undone" else "completed"
-    of = "" if done.verb == "gc" else f" of generation {done.generation}"
-    return f"an interrupted {done.verb}{of} was {what}"
+        return message("pipeline.recovered.unknown")
+    what = "taken-back" if done.what == "undone" else "completed"
+    if done.verb == "gc":
+        return message(f"pipeline.recovered.gc-{what}")
+    return message(f"pipeline.recovered.{what}", verb=done.verb, generation=done.generation)
+
+
+def current_state(session: Session, reference: str | None, environment: str | None) -> EnvState:
+    """The environment that a verb means: the one named, the profile's, or the only one of the folder.
+
+    If a killed run left it half changed, it is made whole first.
+    """
+    from provision.inspecting import inspect
+
+    path = find_environment(session, reference, environment)
+    make_whole(session, path)
+    return inspect(session.files, path)
 
 
 def make_whole(session: Session, environment: str) -> None:

@@ -10,7 +10,7 @@ from packaging.requirements import InvalidRequirement, Requirement
 
 from provision.documents import dump_yaml
 from provision.linting import Document, lint
-from provision.messages import message
+from provision.messages import message, unplaced
 from provision.model.finding import Finding, ProvisionError, Remedy, UnsatisfiableError, UsageError
 from provision.model.lock import Lock
 from provision.model.profile import Framework, Profile
@@ -159,7 +159,7 @@ def _pinned(profile: Profile, stack: Stack | None) -> dict[str, Framework]:
 def _plain(finding: Finding) -> Finding:
     """Without its place: the document was never written."""
     where = finding.evidence[0].source if finding.evidence else ""
-    return replace(finding, summary=finding.summary.removeprefix(f"{where}: "), evidence=finding.evidence[1:])
+    return replace(finding, summary=unplaced(finding.summary, where), evidence=finding.evidence[1:])
 
 
 def _closed(source: Source, profile: Profile, found: Answer, session: Session) -> Fit:

@@ -11,7 +11,7 @@ from provision.model.finding import Finding, LockError, ProvisionError, Remedy, 
 from provision.model.lock import Lock
 from provision.model.receipt import Receipt
 from provision.model.state import Layout
-from provision.pipeline.places import find_environment
+from provision.pipeline.places import current_state, find_environment
 from provision.pipeline.session import Session
 
 
@@ -60,7 +60,7 @@ def lock_of(
     session: Session, receipt: Receipt, reference: str | None, environment: str | None
 ) -> Lock | None:
     """The lock that was proven, where its file still is what it was."""
-    from provision.pipeline.environments import current_state, made_from
+    from provision.pipeline.environments import made_from
 
     try:
         made, digest = made_from(session, current_state(session, reference, environment))
@@ -70,11 +70,15 @@ def lock_of(
 
 
 def _unknown(wanted: str | None, names: list[str]) -> Finding:
-    what = f"There is no receipt {wanted!r}" if wanted else "There is no receipt"
+    summary = (
+        message("pipeline.no-receipt.named", name=repr(wanted))
+        if wanted
+        else message("pipeline.no-receipt.any")
+    )
     return Finding(
         "no-receipt",
         "error",
-        message("pipeline.no-receipt.summary", what=what),
-        detail=message("pipeline.no-receipt.detail", what=", ".join(names) or "none"),
+        summary,
+        detail=message("pipeline.no-receipt.detail", what=names or message("pipeline.none")),
         remedies=(Remedy(message("pipeline.no-receipt.way"), "provision verify"),),
     )

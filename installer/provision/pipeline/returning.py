@@ -34,7 +34,7 @@ def run_rollback(session: Session, environment: str, to: int | None, yes: bool) 
     """Point the environment at another generation. Raises UsageError, BlockedError."""
     _must_have_generations(session, environment)
     with holding(session, environment) as recovered:
-        state = inspect(session.files, environment)
+        state = inspect(session.files, environment, contents=False)
         _must_not_be_foreign(state)
         choice = choose(state, history(session.files, environment), to)
         if choice.doubt is not None and not yes:
@@ -63,7 +63,7 @@ def run_gc(session: Session, environment: str, keep: int, dry_run: bool = False)
 def _collected(
     session: Session, environment: str, keep: int, recovered: Recovered | None, do: bool
 ) -> Returned:
-    state = inspect(session.files, environment)
+    state = inspect(session.files, environment, contents=False)
     generations = history(session.files, environment)
     numbers = superfluous(state, generations, keep)
     if do:
@@ -98,6 +98,17 @@ def _must_have_generations(session: Session, environment: str) -> None:
 
 
 def _must_not_be_foreign(state: EnvState) -> None:
+    if state.kind == "adopted":
+        raise BlockedError(
+            Finding(
+                "environment-adopted", "error",
+                message("pipeline.environment-adopted.summary", environment=state.environment),
+                detail=message("pipeline.environment-adopted.detail"),
+                remedies=(
+                    Remedy(message("pipeline.environment-adopted.way"), "provision apply PROFILE --environment .venv-gpu"),
+                ),
+            )
+        )  # fmt: skip
     if state.kind == "foreign":
         raise BlockedError(
             Finding(

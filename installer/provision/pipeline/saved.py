@@ -52,10 +52,10 @@ def load(path: Path, session: Session) -> tuple[Prepared, Options]:
     _must_be_fresh(saved, path)
     lock, digest = read_lock_file(Path(saved.lock))
     if digest != saved.plan.lock:
-        raise LockError(_stale(path, f"{saved.lock} is another lock now"))
+        raise LockError(_stale(path, message("pipeline.stale-plan.lock", lock=saved.lock)))
     state = inspect(session.files, saved.plan.environment)
     if state.digest != saved.plan.state:
-        raise BlockedError(_stale(path, f"{saved.plan.environment} has changed since"))
+        raise BlockedError(_stale(path, message("pipeline.stale-plan.changed", name=saved.plan.environment)))
     prepared = Prepared(
         source=read(saved.profile, session.folder),
         lock=lock,
@@ -74,7 +74,7 @@ def load(path: Path, session: Session) -> tuple[Prepared, Options]:
 def _must_be_fresh(saved: SavedPlan, path: Path) -> None:
     for name, digest in saved.inputs.items():
         if not Path(name).is_file() or file_digest(Path(name)) != digest:
-            raise BlockedError(_stale(path, f"{name} has changed since"))
+            raise BlockedError(_stale(path, message("pipeline.stale-plan.changed", name=name)))
 
 
 def _stale(path: Path, because: str) -> Finding:

@@ -10,6 +10,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from provision.messages import message
 from provision.model.finding import Finding, UsageError
 
 if TYPE_CHECKING:
@@ -75,6 +76,12 @@ class Session:
 
         return user_cache_path("provision", appauthor=False)
 
+    def remember(self) -> None:
+        """Knowledge is kept parsed in the cache."""
+        from provision.parsed import keep_parsed
+
+        keep_parsed(self.cache / "knowledge")
+
     #: (origin, text) of a team's own knowledge rows.
     overlays: tuple[tuple[str, str], ...] = ()
 
@@ -82,6 +89,7 @@ class Session:
     def knowledge(self) -> Knowledge:
         from provision.knowledge import load_knowledge
 
+        self.remember()
         return load_knowledge(self.overlays)
 
     def serving(self, source: Source) -> Session:
@@ -111,6 +119,7 @@ class Session:
             from provision.detecting.overriding import overridden
 
             return overridden(read_machine_file(self.machine_file), self.overrides), ()
+        self.remember()
         from provision.detecting import detect
         from provision.world.interpreters import HostInterpreters
         from provision.world.reader import HostReader
@@ -214,7 +223,7 @@ def overlay_texts(source: Source) -> tuple[tuple[str, str], ...]:
     folder = source.path.parent / named
     found = sorted(folder.glob("*.yaml"))
     if not found:
-        text = f"{source.profile.name} names the knowledge folder {named!r}, which holds no YAML file."
+        text = message("pipeline.no-knowledge.summary", profile=source.profile.name, folder=repr(named))
         raise UsageError(Finding("no-knowledge", "error", text))
     return tuple((str(Path(named) / path.name), path.read_text(encoding="utf-8")) for path in found)
 

@@ -11,7 +11,7 @@ from packaging.utils import InvalidWheelFilename, canonicalize_name, parse_wheel
 from packaging.version import InvalidVersion, Version
 
 from provision.locking.tags import rank
-from provision.messages import message
+from provision.messages import joined, message
 from provision.model.finding import Evidence, Finding, Remedy, UnsatisfiableError
 from provision.model.lock import VENDOR, Lock
 from provision.model.profile import Index, VendorFile
@@ -62,7 +62,9 @@ def _is(name: str, file: VendorFile, stack: Stack) -> bool:
 
 
 def _missing(missing: Sequence[VendorFile], stack: Stack, folder: Path) -> Finding:
-    names = "; ".join(f"{file_name(file)} from {file.where}" for file in missing)
+    names = joined(
+        [message("pipeline.missing.file", file=file_name(file), where=file.where) for file in missing], "; "
+    )
     return Finding(
         MISSING,
         "error",
@@ -104,6 +106,9 @@ def _mismatches(made: Lock, stack: Stack) -> Iterator[Finding]:
                     "hash-mismatch",
                     "error",
                     message("pipeline.hash-mismatch.summary", file=artifact.file),
-                    evidence=(Evidence("profile", str(file.sha256)), Evidence("the file", artifact.sha256)),
+                    evidence=(
+                        Evidence(message("pipeline.the-profile"), str(file.sha256)),
+                        Evidence(message("pipeline.the-file"), artifact.sha256),
+                    ),
                     remedies=(Remedy(message("pipeline.hash-mismatch.way", where=file.where)),),
                 )

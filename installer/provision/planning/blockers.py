@@ -23,7 +23,7 @@ def wrong_place(lock: Lock, machine: Machine, request: Request) -> Iterator[Find
 
 
 def blockers(lock: Lock, state: EnvState, machine: Machine, request: Request) -> Iterator[Finding]:
-    if state.kind in ("foreign", "broken"):
+    if state.kind in ("foreign", "adopted", "broken"):
         yield _not_ours(state)
     no_python = lock.manager == "venv" and interpreter_for(lock, machine, request) is None
     if no_python and not request.fetchable_python:
@@ -38,7 +38,10 @@ def _wrong_target(lock: Lock, machine: Machine) -> Finding:
             "planning.wrong-target.summary", profile=lock.profile, target=lock.target, target2=machine.target
         ),
         detail=next((c.because for c in lock.stack if c.axis == "directml"), ""),
-        evidence=(Evidence(f"lock of {lock.profile}", lock.target), Evidence("this machine", machine.target)),
+        evidence=(
+            Evidence(message("planning.lock-of", profile=lock.profile), lock.target),
+            Evidence(message("planning.this-machine"), machine.target),
+        ),
         remedies=(
             Remedy(message("planning.wrong-target.way", target=lock.target)),
             Remedy(message("planning.wrong-target.way-2", target=machine.target)),
@@ -51,7 +54,10 @@ def _other_host(machine: Machine, request: Request) -> Finding:
         "wrong-target",
         "error",
         message("planning.wrong-target.summary-2", target=machine.target, host=request.host),
-        evidence=(Evidence("--for-machine", machine.target), Evidence("this machine", request.host)),
+        evidence=(
+            Evidence("--for-machine", machine.target),
+            Evidence(message("planning.this-machine"), request.host),
+        ),
         remedies=(
             Remedy(message("planning.wrong-target.way-3", target=machine.target)),
             Remedy(message("planning.wrong-target.way-4"), "provision plan PROFILE --machine FILE"),
@@ -71,39 +77,41 @@ def _not_ours(state: EnvState) -> Finding:
             ),
             remedies=(Remedy(message("planning.environment-broken.way"), f"rm {state.environment}"),),
         )
+    in_place = Remedy(
+        message("planning.not-ours.way"),
+        "provision apply PROFILE --in-place",
+    )
+    other = Remedy(message("planning.not-ours.way-2"), "provision apply PROFILE --environment .venv-gpu")
+    away = Remedy(message("planning.not-ours.way-3"), f"mv {state.environment} {state.environment}.old")
+    adopted = state.kind == "adopted"
+    told = "adopted" if adopted else "foreign"
     return Finding(
         "environment-foreign",
         "error",
-        message("planning.environment-foreign.summary", environment=state.environment),
-        remedies=(
-            Remedy(
-                message("planning.environment-foreign.way"), "provision apply PROFILE --environment .venv-gpu"
-            ),
-            Remedy(
-                message("planning.environment-foreign.way-2"),
-                f"mv {state.environment} {state.environment}.old",
-            ),
-        ),
+        message(f"planning.environment-foreign.{told}", environment=state.environment),
+        remedies=(in_place, other, away) if adopted else (other, in_place, away),
     )
 
 
 def _no_interpreter(lock: Lock, machine: Machine, request: Request) -> Finding:
-    found = ", ".join(sorted({p.version for p in machine.pythons}, key=release)) or "none"
-    alien = [f"{p.path} is {p.arch}" for p in of_version(lock, machine) if other_arch(p, machine)]
+    found = ", ".join(sorted({p.version for p in machine.pythons}, key=release)) or message("planning.none")
+    alien = [
+        message("planning.no-interpreter.alien", path=p.path, arch=p.arch)
+        for p in of_version(lock, machine)
+        if other_arch(p, machine)
+    ]
     if request.interpreter:
-        summary = f"{request.interpreter} is not a CPython {lock.python} that can be used here."
+        summary = message(
+            "planning.no-interpreter.named", interpreter=request.interpreter, python=lock.python
+        )
     else:
-        summary = f"No Python {lock.python} was found on this machine."
+        summary = message("planning.no-interpreter.none", python=lock.python)
     return Finding(
         "no-interpreter",
         "error",
         summary,
         detail=message("planning.no-interpreter.detail-1", found=found)
-        + (
-            message("planning.no-interpreter.detail-2-if", arch=machine.arch, alien=", ".join(alien))
-            if alien
-            else ""
-        ),
+        + (message("planning.no-interpreter.detail-2-if", arch=machine.arch, alien=alien) if alien else ""),
         remedies=(
             Remedy(
                 message("planning.no-interpreter.way", python=lock.python),
@@ -119,15 +127,16 @@ def room(lock: Lock, request: Request) -> Iterator[Finding]:
     environment, cache = written(lock, request)
     one = request.one_disk
     if one or (one is None and request.cache_free in (None, request.free)):
-        disks = [("the environment and the cache", environment + cache, request.free)]
+        disks = [("environment-and-cache", environment + cache, request.free)]
     else:
-        disks = [("the environment", environment, request.free), ("the cache", cache, request.cache_free)]
+        disks = [("environment", environment, request.free), ("cache", cache, request.cache_free)]
     for what, wanted, free in disks:
         if free is not None and wanted > free:
             yield _disk_full(what, wanted, free)
 
 
 def _disk_full(what: str, wanted: int, free: int) -> Finding:
+    """`what` is the key of what the disk holds."""
     remedies = [Remedy(message("planning.disk-full.way"), "provision gc --keep 1")]
     if "cache" in what:
         remedies.append(Remedy(message("planning.disk-full.way-2"), "export PROVISION_CACHE=/path"))
@@ -138,8 +147,13 @@ def _disk_full(what: str, wanted: int, free: int) -> Finding:
     return Finding(
         "disk-full",
         "error",
-        message("planning.disk-full.summary", bytes=_bytes(wanted), what=what, bytes2=_bytes(free)),
-        evidence=(Evidence("file system", f"{_bytes(free)} free"),),
+        message(
+            "planning.disk-full.summary",
+            bytes=_bytes(wanted),
+            what=message(f"planning.disk.{what}"),
+            bytes2=_bytes(free),
+        ),
+        evidence=(Evidence(message("planning.file-system"), message("planning.free", bytes=_bytes(free))),),
         remedies=tuple(remedies),
     )
 

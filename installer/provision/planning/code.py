@@ -10,6 +10,7 @@ from packaging.version import Version
 
 from provision.knowledge.builds import Build, gpu_code
 from provision.knowledge.versions import holds, version_key
+from provision.messages import joined, message
 from provision.model.gpucode import GpuCode
 from provision.model.lock import Lock
 from provision.model.machine import Device, Machine
@@ -53,13 +54,11 @@ def _no_code(
     lowest = machine.lowest_capability("nvidia") if lock.hardware == "nvidia" and len(of) > 1 else None
     common = ""
     if lowest:
-        common = (
-            f"The cards are not alike, {lowest} is the lowest capability: what runs must run on all of them."
-        )
+        common = message("planning.no-gpu-code.lowest", lowest=lowest)
     return held(
         "no-gpu-code",
         "error" if lock.hardware == "nvidia" or not served else "warning",
-        f"{first.build} holds no code for {_cards(missing)}.",
+        message("planning.no-gpu-code.summary", build=first.build, cards=_cards(missing)),
         detail=common,
         evidence=[*_evidence(of), (first.source, first.coverage.because)],
         remedies=[
@@ -78,8 +77,8 @@ def _compiled(waiting: Sequence[CardCode]) -> Held:
     return held(
         "ptx-driver",
         "warning",
-        f"{first.build} has no machine code for {_cards(waiting)}: the driver compiles its PTX at the first start.",
-        detail=f"{first.source}: {first.coverage.because}. The first start takes minutes.",
+        message("planning.ptx-driver.summary", build=first.build, cards=_cards(waiting)),
+        detail=message("planning.ptx-driver.detail", source=first.source, because=first.coverage.because),
         evidence=_evidence(waiting),
         framework=first.framework,
     )
@@ -90,21 +89,34 @@ def _unknown(open_: Sequence[CardCode]) -> Held:
     return held(
         "gpu-code-unknown",
         "note",
-        f"Whether {first.build} holds code for {_cards(open_)} is not known: {first.coverage.because}.",
-        remedies=[("Read the wheel itself.", f"provision inspect {first.build}")],
+        message(
+            "planning.gpu-code-unknown.summary",
+            build=first.build,
+            cards=_cards(open_),
+            because=first.coverage.because,
+        ),
+        remedies=[(message("planning.gpu-code-unknown.way"), f"provision inspect {first.build}")],
         framework=first.framework,
     )
 
 
 def _cards(cards: Sequence[CardCode]) -> str:
-    words = dict.fromkeys(f"{c.card.name or c.card.vendor} ({c.card.capability or 'unknown'})" for c in cards)
-    return ", ".join(words)
+    unknown = message("planning.unknown")
+    return joined(
+        dict.fromkeys(
+            joined((c.card.name or c.card.vendor, " (", c.card.capability or unknown, ")")) for c in cards
+        ),
+        ", ",
+    )
 
 
 def _evidence(cards: Sequence[CardCode]) -> list[tuple[str, str]]:
     """Each card with its own facts."""
     return [
-        (c.card.source or "detection", f"{c.card.name or c.card.pci} {c.card.capability}: {c.coverage.how}")
+        (
+            c.card.source or message("planning.detection"),
+            f"{c.card.name or c.card.pci} {c.card.capability}: {c.coverage.how}",
+        )
         for c in cards
     ]
 
@@ -113,21 +125,21 @@ def _newer_driver(known: Known, missing: Sequence[CardCode]) -> Iterator[str]:
     """PTX that this driver does not know is compiled by a newer one."""
     build = known.builds.get(missing[0].framework)
     if build and any(gpu_code(build, c.card.capability) == "ptx" for c in missing):
-        yield f"Update the driver to one for CUDA {build.runtime.version} or newer: it compiles the PTX of this build."
+        yield message("planning.way.newer-driver", cuda=build.runtime.version)
 
 
 def _stating(missing: Sequence[CardCode]) -> Iterator[str]:
     """With the card in the profile the solver itself looks for a build that has code for it."""
     card = missing[0].card
     key = "compute-capability" if card.vendor == "nvidia" else "architecture"
-    yield f'Or state the card in the profile, hardware: {{{key}: "{card.capability}"}}, and lock again.'
+    yield message("planning.way.state-card", hardware=f'{{{key}: "{card.capability}"}}')
 
 
 def _hiding(missing: Sequence[CardCode], served: Sequence[CardCode]) -> Iterator[tuple[str, str]]:
     numbers = [c.card.facts.get("index", "") for c in served]
     if served and all(numbers) and missing[0].card.vendor == "nvidia":
         yield (
-            f"Or leave the other card out: hide it from CUDA, and plan again ({_cards(served)} would remain).",
+            message("planning.way.hide", cards=_cards(served)),
             f"export CUDA_DEVICE_ORDER=PCI_BUS_ID CUDA_VISIBLE_DEVICES={','.join(numbers)}",
         )
 
@@ -163,14 +175,13 @@ def _last_patch(versions: Sequence[str], mine: str) -> list[str]:
 
 def way(build: Build) -> str:
     """A build as what to write into the profile."""
-    index = "" if build.index == "pypi" else f" from {build.index}"
     cuda = (
         f', accelerator: {{{build.runtime.kind}: "{build.runtime.version}"}}' if build.runtime.version else ""
     )
-    return (
-        f'Take {build.requirement}{index}: in the profile frameworks: {{{build.framework}: "=={build.version}"}}{cuda}, '
-        "then lock again."
-    )
+    keys = f'frameworks: {{{build.framework}: "=={build.version}"}}{cuda}'
+    if build.index == "pypi":
+        return message("planning.way.take", requirement=build.requirement, keys=keys)
+    return message("planning.way.take-from", requirement=build.requirement, index=build.index, keys=keys)
 
 
 def other_ways(lock: Lock, machine: Machine, known: Known) -> Iterator[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from provision.messages import message
+from provision.messages import lowered, message
 from provision.model.finding import Finding, Remedy
 from provision.model.gpucode import numbers
 from provision.model.lock import Lock
@@ -62,7 +62,11 @@ def _of_artifacts(machine: Machine, known: Known) -> Iterator[Need]:
     for facts in known.facts:
         if machine.os == "linux" and facts.glibc:
             floor = max(facts.glibc, facts.tag_glibc, key=numbers)
-            yield Need(what="glibc", value=f">={floor}", because=f"{facts.file} (read from its libraries)")
+            yield Need(
+                what="glibc",
+                value=f">={floor}",
+                because=message("planning.read-from-libraries", file=facts.file),
+            )
         parts = sorted(
             {n.lower() for n in facts.needed if n.lower().startswith(("msvcp140", "vcruntime140"))}
         )
@@ -75,7 +79,7 @@ def _with_ways(one: Held, lock: Lock, machine: Machine, known: Known) -> Held:
     if one.finding.code != "driver-too-old":
         return one
     ways = tuple(
-        Remedy(message("planning.with-ways.way", lower=text[:1].lower(), text=text[1:]))
+        Remedy(message("planning.with-ways.way", way=lowered(text)))
         for text in other_ways(lock, machine, known)
     )
     return replace(one, finding=replace(one.finding, remedies=(*one.finding.remedies, *ways)))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from provision.messages import message
 from provision.model.finding import Evidence, Finding, Remedy, Severity
 from provision.model.machine import Device, Machine
 
@@ -44,7 +45,7 @@ def held(
 
 def not_checked(what: str, wanted: str) -> Held:
     """A fact that nothing tells is no reason to stop, and no reason to be silent."""
-    return held("not-checked", "note", f"{what} is not known here, so that {wanted} was not checked.")
+    return held("not-checked", "note", message("planning.not-checked.summary", what=what, wanted=wanted))
 
 
 def detected(machine: Machine) -> bool:
@@ -59,8 +60,6 @@ def cards_of(machine: Machine, vendor: str) -> tuple[Device, ...]:
 
 def where(machine: Machine, *names: str) -> str:
     """Where the first of these facts was read."""
-    return next((machine.evidence[name] for name in names if name in machine.evidence), "detection")
-
-
-def sentence(text: str) -> str:
-    return text[:1].upper() + text[1:] + ("" if text.endswith((".", "!", "?")) else ".")
+    return next(
+        (machine.evidence[name] for name in names if name in machine.evidence), message("planning.detection")
+    )

@@ -10,6 +10,7 @@ from packaging.specifiers import InvalidSpecifier, SpecifierSet
 from packaging.version import InvalidVersion, Version
 
 from provision.knowledge.rows import RuntimeRow
+from provision.messages import message
 from provision.model.finding import Finding
 from provision.model.machine import Machine, Software
 from provision.model.stack import Need
@@ -43,23 +44,25 @@ def for_wsl(need: Need, machine: Machine, runtimes: Mapping[str, RuntimeRow]) ->
 def _device(need: Need, machine: Machine) -> Held | None:
     if machine.vendor_devices(need.value):
         return None
-    seen = ", ".join(f"{d.vendor} {d.name or d.capability}".strip() for d in machine.devices) or "none"
+    seen = ", ".join(f"{d.vendor} {d.name or d.capability}".strip() for d in machine.devices) or message(
+        "planning.none"
+    )
     return held(
         "no-device",
         "error",
-        f"The profile is for {need.value} hardware; this machine shows none.",
-        detail=f"Accelerators seen: {seen}.",
+        message("planning.no-device.summary", vendor=need.value),
+        detail=message("planning.no-device.detail", seen=seen),
         evidence=[(where(machine, "devices"), seen)],
         remedies=[
             (
-                "Prove the software half alone on the CPU (the receipt will say so).",
+                message("planning.no-device.way"),
                 "provision apply PROFILE --device cpu",
             ),
             (
-                "If it is meant for another machine: save that machine's facts there, and build for it here.",
+                message("planning.no-device.way-2"),
                 "provision apply PROFILE --for-machine machine.yaml",
             ),
-            ("See what was detected and where it was read.", "provision detect"),
+            (message("planning.no-device.way-3"), "provision detect"),
         ],
     )
 
@@ -72,31 +75,40 @@ def _driver(need: Need, machine: Machine) -> Held | None:
     if not machine.vendor_devices(vendor):
         return None  # the need for a device speaks
     if not detected(machine):
-        return not_checked(f"the {vendor} driver", need.value)
+        return not_checked(message("planning.what.driver", vendor=vendor), need.value)
     cards = ", ".join(device.name or device.pci for device in machine.vendor_devices(vendor))
     return held(
         "driver-missing",
         "error",
-        f"{cards}: there is no {vendor} driver here; {need.because or 'the stack'} needs {need.value}.",
+        message(
+            "planning.driver-missing.summary",
+            cards=cards,
+            vendor=vendor,
+            because=need.because or message("planning.the-stack"),
+            value=need.value,
+        ),
         evidence=[(where(machine, "devices"), cards)],
-        remedies=[f"Install the {vendor} driver ({need.value}).", ("What was found:", "provision detect")],
+        remedies=[
+            message("planning.driver-missing.way", vendor=vendor, value=need.value),
+            (message("planning.driver-missing.way-2"), "provision detect"),
+        ],
     )
 
 
 def _driver_version(need: Need, machine: Machine, vendor: str, found: str) -> Held | None:
     holds = _holds(need.value, found)
     if holds is None:
-        return not_checked(f"whether {vendor} driver {found} is old enough", need.value)
+        return not_checked(message("planning.what.driver-age", vendor=vendor, found=found), need.value)
     if holds:
         return None
-    side = "on the Windows side, not inside WSL" if "wsl2" in machine.traits else "on this machine"
+    way = "driver-too-old.way-wsl" if "wsl2" in machine.traits else "driver-too-old.way"
     return held(
         "driver-too-old",
         "error",
-        f"The {vendor} driver must be {need.value}; here it is {found}.",
-        detail=f"Asked for by {need.because}." if need.because else "",
+        message("planning.driver-too-old.summary", vendor=vendor, value=need.value, found=found),
+        detail=message("planning.asked-by", because=need.because) if need.because else "",
         evidence=[(where(machine, need.what.replace("driver.", "drivers.")), found), *_row(need)],
-        remedies=[f"Update the driver to {need.value.lstrip('>=')} or newer ({side})."],
+        remedies=[message(f"planning.{way}", version=need.value.lstrip(">="))],
         general=False,
     )
 
@@ -104,28 +116,28 @@ def _driver_version(need: Need, machine: Machine, vendor: str, found: str) -> He
 def _glibc(need: Need, machine: Machine) -> Held | None:
     kind, _, found = machine.libc.partition(" ")
     if not machine.libc:
-        return not_checked("the C library", f"glibc {need.value}")
+        return not_checked(message("planning.what.libc"), message("planning.what.glibc", value=need.value))
     if kind != "glibc":
         return held(
             "glibc-too-old",
             "error",
-            f"{need.because} is built for glibc ({need.value}); this system has {machine.libc}.",
+            message(
+                "planning.glibc-too-old.summary", because=need.because, value=need.value, libc=machine.libc
+            ),
             evidence=[(where(machine, "libc"), machine.libc), *_row(need)],
-            remedies=[
-                f"Use a system or container with glibc {need.value.lstrip('>=')} or newer (Debian, Ubuntu)."
-            ],
+            remedies=[message("planning.glibc-too-old.way", version=need.value.lstrip(">="))],
         )
     if _holds(need.value, found) is not False:
         return None
     return held(
         "glibc-too-old",
         "error",
-        f"glibc must be {need.value}; here it is {found}.",
-        detail=f"Asked for by {need.because}." if need.because else "",
+        message("planning.glibc-too-old.summary-2", value=need.value, found=found),
+        detail=message("planning.asked-by", because=need.because) if need.because else "",
         evidence=[(where(machine, "libc"), found), *_row(need)],
         remedies=[
-            f"Use a newer system or a container with glibc {need.value.lstrip('>=')}; never replace glibc in place.",
-            "Or state the system's libc in the profile (hardware: {libc: ...}) and lock again.",
+            message("planning.glibc-too-old.way-2", version=need.value.lstrip(">=")),
+            message("planning.glibc-too-old.way-3"),
         ],
     )
 
@@ -133,15 +145,21 @@ def _glibc(need: Need, machine: Machine) -> Held | None:
 def _flags(need: Need, machine: Machine) -> Held | None:
     missing = sorted({f for f in need.value.replace(",", " ").split() if f} - set(machine.cpu_flags))
     if not machine.cpu_flags:
-        return not_checked("what this CPU can do", f"{need.value} for {need.because}")
+        return not_checked(
+            message("planning.what.cpu"),
+            message("planning.what.flags", value=need.value, because=need.because),
+        )
     if not missing:
         return None
     return held(
         f"no-{missing[0]}",
         "error",
-        f"This CPU lacks {', '.join(missing)}, which {need.because} needs: it would stop with an illegal instruction.",
-        evidence=[(where(machine, "cpu_flags", "cpu"), machine.cpu or "flags of the CPU"), *_row(need)],
-        remedies=["Use a machine whose CPU has it, or a build made from source for this CPU."],
+        message("planning.no-flag.summary", missing=missing, because=need.because),
+        evidence=[
+            (where(machine, "cpu_flags", "cpu"), machine.cpu or message("planning.cpu-flags")),
+            *_row(need),
+        ],
+        remedies=[message("planning.no-flag.way")],
     )
 
 
@@ -149,15 +167,21 @@ def _os(need: Need, machine: Machine) -> Held | None:
     found = re.search(r"\d[\d.]*", machine.os_version or machine.kernel)
     holds = _holds(need.value, found[0]) if found else None
     if holds is None:
-        return not_checked("the build of the operating system", need.value)
+        return not_checked(message("planning.what.os"), need.value)
     if holds:
         return None
     return held(
         "os-too-old",
         "error",
-        f"{need.because} needs {machine.os} {need.value}; here it is {machine.os_version or machine.kernel}.",
+        message(
+            "planning.os-too-old.summary",
+            because=need.because,
+            os=machine.os,
+            value=need.value,
+            found=machine.os_version or machine.kernel,
+        ),
         evidence=[(where(machine, "os_version", "kernel"), machine.os_version), *_row(need)],
-        remedies=[f"Update {machine.os} to {need.value.lstrip('>=')} or newer."],
+        remedies=[message("planning.os-too-old.way", os=machine.os, version=need.value.lstrip(">="))],
     )
 
 
@@ -166,15 +190,19 @@ def _on_linux(need: Need, machine: Machine) -> Held | None:
     if machine.os != "linux" or "wsl2" in machine.traits:
         return None
     if not detected(machine):
-        return not_checked("whether this is WSL 2", need.because)
+        return not_checked(message("planning.what.wsl"), need.because)
     return held(
         "not-wsl",
         "error",
-        f"{need.because} works on Linux inside WSL 2 only; this is {machine.os_version or 'another Linux'}.",
+        message(
+            "planning.not-wsl.summary",
+            because=need.because,
+            found=machine.os_version or message("planning.another-linux"),
+        ),
         evidence=[(where(machine, "kernel"), machine.kernel), *_row(need)],
         remedies=[
-            "Use Windows, or WSL 2 on it.",
-            "On Linux proper, take a profile for the card's own vendor.",
+            message("planning.not-wsl.way"),
+            message("planning.not-wsl.way-2"),
         ],
     )
 
@@ -183,13 +211,13 @@ def _msvc(need: Need, machine: Machine) -> Held | None:
     if machine.os != "windows" or any(copy.name == "msvc" for copy in machine.software):
         return None
     if not detected(machine):
-        return not_checked("the Visual C++ runtime", need.value)
+        return not_checked(message("planning.what.msvc"), need.value)
     return held(
         "msvc-missing",
         "error",
-        f"The Visual C++ runtime is not installed; {need.because} loads {need.value} from it.",
-        evidence=[("detection", "no Visual C++ runtime was found"), *_row(need)],
-        remedies=["Install the Visual C++ Redistributable for Visual Studio 2015-2022 from Microsoft."],
+        message("planning.msvc-missing.summary", because=need.because, value=need.value),
+        evidence=[(message("planning.detection"), message("planning.msvc-missing.evidence")), *_row(need)],
+        remedies=[message("planning.msvc-missing.way")],
     )
 
 
@@ -197,17 +225,24 @@ def _capability(need: Need, machine: Machine) -> Held | None:
     """The profile's own word about the cards: below its floor blocks; another card may still be served."""
     lowest = machine.lowest_capability("nvidia")
     if not machine.vendor_devices("nvidia") or lowest is None:
-        return not_checked("the compute capability", need.value) if machine.vendor_devices("nvidia") else None
-    cards = [(d.source or "detection", f"{d.name}: {d.capability}") for d in machine.vendor_devices("nvidia")]
+        return (
+            not_checked(message("planning.what.capability"), need.value)
+            if machine.vendor_devices("nvidia")
+            else None
+        )
+    cards = [
+        (d.source or message("planning.detection"), f"{d.name}: {d.capability}")
+        for d in machine.vendor_devices("nvidia")
+    ]
     if _holds(need.value, lowest):
         return None
     return held(
         "other-capability",
         "warning",
-        f"The profile is for compute capability {need.value}; the lowest here is {lowest}.",
-        detail="What counts is whether the wheels hold code for it.",
+        message("planning.other-capability.summary", value=need.value, lowest=lowest),
+        detail=message("planning.other-capability.detail"),
         evidence=cards,
-        remedies=["State the capability of these cards in the profile and lock again."],
+        remedies=[message("planning.other-capability.way")],
     )
 
 
@@ -222,29 +257,36 @@ def _sdk(need: Need, machine: Machine) -> Held | None:
     copy = active or copies[0]
     holds = _holds(need.value, copy.version) if need.value else True
     if holds is None:
-        return not_checked(f"the version of {name}", need.value)
+        return not_checked(message("planning.what.version", name=name), need.value)
     if holds:
         return None
     return held(
         "sdk-too-old",
         "error",
-        f"{name} must be {need.value}; the active one is {copy.version}.",
-        detail=f"Asked for by {need.because}." if need.because else "",
+        message("planning.sdk-too-old.summary", name=name, value=need.value, found=copy.version),
+        detail=message("planning.asked-by", because=need.because) if need.because else "",
         evidence=[(copy.path, copy.version), *_row(need)],
-        remedies=[f"Install {name} {need.value.lstrip('>=')}, or lock a stack for {name} {copy.version}."],
+        remedies=[
+            message(
+                "planning.sdk-too-old.way", name=name, version=need.value.lstrip(">="), found=copy.version
+            )
+        ],
     )
 
 
 def _sdk_missing(need: Need, machine: Machine, name: str) -> Held:
     wanted = f"{name} {need.value}".strip()
     if not detected(machine):
-        return not_checked(name, need.value or "its version")
+        return not_checked(name, need.value or message("planning.what.its-version"))
     return held(
         "sdk-missing",
         "error",
-        f"{need.because} needs {wanted}; no {name} was found on this machine.",
-        evidence=[("detection", f"no {name} in its usual folders or variables"), *_row(need)],
-        remedies=[f"Install {wanted} from its maker, and source its script before apply."],
+        message("planning.sdk-missing.summary", because=need.because, wanted=wanted, name=name),
+        evidence=[
+            (message("planning.detection"), message("planning.sdk-missing.evidence", name=name)),
+            *_row(need),
+        ],
+        remedies=[message("planning.sdk-missing.way", wanted=wanted)],
     )
 
 
@@ -253,10 +295,13 @@ def _sdk_not_sourced(need: Need, copy: Software) -> Held:
     return held(
         "sdk-not-sourced",
         "error",
-        f"{copy.name} {copy.version} is installed and not active in this shell.",
-        detail=f"{need.because} loads its libraries by name.",
-        evidence=[(copy.path, f"{copy.version}, not sourced"), *_row(need)],
-        remedies=[("Source it, then run the same command.", f"source {script}" if script else "")],
+        message("planning.sdk-not-sourced.summary", name=copy.name, version=copy.version),
+        detail=message("planning.sdk-not-sourced.detail", because=need.because),
+        evidence=[
+            (copy.path, message("planning.sdk-not-sourced.evidence", version=copy.version)),
+            *_row(need),
+        ],
+        remedies=[(message("planning.sdk-not-sourced.way"), f"source {script}" if script else "")],
     )
 
 
@@ -283,4 +328,4 @@ def _holds(specifiers: str, version: str) -> bool | None:
 
 def _row(need: Need) -> Iterator[tuple[str, str]]:
     if need.rule:
-        yield f"knowledge {need.rule}", f"{need.what} {need.value}"
+        yield message("planning.knowledge", rule=need.rule), f"{need.what} {need.value}"

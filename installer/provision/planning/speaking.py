@@ -10,12 +10,12 @@ from provision.knowledge.asking import asks_machine, build_facts
 from provision.knowledge.builds import Build
 from provision.knowledge.rows import RuleRow
 from provision.knowledge.rules import applies
-from provision.messages import message
+from provision.messages import changed, joined, message, sentence
 from provision.model.finding import Evidence, Finding, Remedy
 from provision.model.lock import Lock
 from provision.model.machine import Device, Machine
 from provision.planning.code import gpu_code_of
-from provision.planning.held import Held, cards_of, sentence
+from provision.planning.held import Held, cards_of
 from provision.planning.known import Known
 from provision.planning.request import Request
 
@@ -99,14 +99,14 @@ def _same(have: Held, one: Spoken) -> bool:
 
 def _with(have: Held, rule: RuleRow) -> Held:
     """The finding with a rule's reason and source; the rule's ways out where there are no exact ones."""
-    finding, reason = have.finding, sentence(" ".join(rule.because.split()))
+    finding, reason = have.finding, sentence(changed(rule.because, _one_line))
     if reason in finding.detail:
         return have
     ways = tuple(Remedy(sentence(way)) for way in rule.instead)
     remedies = ways if have.general and ways else (*finding.remedies, *ways)
     told = replace(
         finding,
-        detail=f"{finding.detail}\n{reason}".strip(),
+        detail=joined((finding.detail, reason), "\n") if finding.detail else reason,
         evidence=(*finding.evidence, _evidence(rule)),
         remedies=remedies if have.general or len(finding.remedies) < _ENOUGH else finding.remedies,
     )
@@ -114,12 +114,14 @@ def _with(have: Held, rule: RuleRow) -> Held:
 
 
 def _evidence(rule: RuleRow) -> Evidence:
-    return Evidence(f"knowledge {rule.id}", f"{rule.source} ({rule.evidence})")
+    return Evidence(message("planning.knowledge", rule=rule.id), f"{rule.source} ({rule.evidence})")
 
 
 def _alone(one: Spoken, known: Known) -> Finding:
     rule = one.rule
-    cards = tuple(Evidence(c.source or "detection", f"{c.name}: {c.capability}") for c in one.cards)
+    cards = tuple(
+        Evidence(c.source or message("planning.detection"), f"{c.name}: {c.capability}") for c in one.cards
+    )
     read = [
         c for c in known.codes if c.framework == one.build.framework and c.by_artifact and c.card in one.cards
     ]
@@ -134,7 +136,15 @@ def _alone(one: Spoken, known: Known) -> Finding:
     return Finding(
         rule.code or "rule",
         "error" if rule.then == "reject" else "warning",
-        f"{one.build.requirement}: {' '.join(rule.because.split())}.",
+        message(
+            "planning.rule.summary",
+            requirement=one.build.requirement,
+            because=changed(rule.because, _one_line),
+        ),
         evidence=(*cards, _evidence(rule)),
         remedies=tuple(Remedy(sentence(way)) for way in rule.instead),
     )
+
+
+def _one_line(text: str) -> str:
+    return " ".join(text.split())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from provision.messages import joined, message
 from provision.model.lock import Artifact, CondaArtifact, Lock
 from provision.model.machine import Machine
 from provision.model.plan import Sizes, Step
@@ -24,26 +25,50 @@ def steps(lock: Lock, state: EnvState, machine: Machine, request: Request, gener
     for artifact in lock.packages:
         if artifact.kind == "sdist":
             yield Step(
-                action="build", kind="package", subject=f"{artifact.name} {artifact.version}",
-                reason="the index has only its source", args={"sha256": artifact.sha256},
-            )  # fmt: skip
+                action="build",
+                kind="package",
+                subject=f"{artifact.name} {artifact.version}",
+                reason=message("planning.reason.source-only"),
+                args={"sha256": artifact.sha256},
+            )
     for artifact in lock.packages:
         yield Step(
-            action="install", kind="package", subject=f"{artifact.name} {artifact.version}", reason=_why(artifact, lock),
-            args={"index": artifact.index, "file": artifact.file, "size": artifact.size, "sha256": artifact.sha256},
-        )  # fmt: skip
+            action="install",
+            kind="package",
+            subject=f"{artifact.name} {artifact.version}",
+            reason=_why(artifact, lock),
+            args={
+                "index": artifact.index,
+                "file": artifact.file,
+                "size": artifact.size,
+                "sha256": artifact.sha256,
+            },
+        )
     for library in lock.libraries:
         yield Step(
-            action="place", kind="library", subject=f"{library.library} {library.version}", reason=library.because,
+            action="place",
+            kind="library",
+            subject=f"{library.library} {library.version}",
+            reason=library.because,
             args={"id": library.id, "licence": library.licence},
-        )  # fmt: skip
+        )
     for job in request.jobs:
         args = {"device": request.proof_device}
-        yield Step(action="prove", kind="job", subject=job, reason=f"level {lock.smoke.level}", args=args)
+        yield Step(
+            action="prove",
+            kind="job",
+            subject=job,
+            reason=message("planning.reason.level", level=lock.smoke.level),
+            args=args,
+        )
     yield Step(
-        action="switch", kind="pointer", subject=f"generation {generation}",
-        reason=f"generation {state.generation} stays for rollback" if state.generation else "the first generation",
-    )  # fmt: skip
+        action="switch",
+        kind="pointer",
+        subject=message("planning.generation", generation=generation),
+        reason=message("planning.reason.stays", generation=state.generation)
+        if state.generation
+        else message("planning.reason.first"),
+    )
 
 
 def _venv_steps(
@@ -53,14 +78,19 @@ def _venv_steps(
     python = interpreter_for(lock, machine, request)
     if python is None and request.fetchable_python:
         yield Step(
-            action="fetch", kind="interpreter", subject=request.fetchable_python,
-            reason=f"no Python {lock.python} was found on this machine", args={"python": lock.python},
-        )  # fmt: skip
+            action="fetch",
+            kind="interpreter",
+            subject=request.fetchable_python,
+            reason=message("planning.reason.no-python", python=lock.python),
+            args={"python": lock.python},
+        )
     yield Step(
-        action="create", kind="environment", subject=f"generation {generation}",
+        action="create",
+        kind="environment",
+        subject=message("planning.generation", generation=generation),
         reason=_why_new(state),
         args={"python": python.path if python else "", "version": python.version if python else lock.python},
-    )  # fmt: skip
+    )
 
 
 def conda_steps(
@@ -69,15 +99,20 @@ def conda_steps(
     """An empty prefix, and conda's packages in it; Python is one of them."""
     version = next((a.version for a in lock.conda if a.name == "python"), lock.python)
     yield Step(
-        action="create", kind="prefix", subject=f"generation {generation}", reason=_why_new(state),
+        action="create",
+        kind="prefix",
+        subject=message("planning.generation", generation=generation),
+        reason=_why_new(state),
         args={"python": "", "version": version},
-    )  # fmt: skip
+    )
     for artifact in (a for a in lock.conda if a.key not in request.present):
         yield Step(
-            action="fetch", kind="conda", subject=artifact.file,
-            reason=f"not in the cache; from {artifact.channel}",
+            action="fetch",
+            kind="conda",
+            subject=artifact.file,
+            reason=message("planning.reason.from", where=artifact.channel),
             args={"size": artifact.size, "key": artifact.key, "channel": artifact.channel},
-        )  # fmt: skip
+        )
     for artifact in lock.conda:
         args = {
             "channel": artifact.channel,
@@ -86,33 +121,43 @@ def conda_steps(
             "key": artifact.key,
         }
         yield Step(
-            action="install", kind="conda", subject=f"{artifact.name} {artifact.version}",
-            reason=_why_conda(artifact, lock), args={**args, "asked": artifact.name in lock.imports},
-        )  # fmt: skip
+            action="install",
+            kind="conda",
+            subject=f"{artifact.name} {artifact.version}",
+            reason=_why_conda(artifact, lock),
+            args={**args, "asked": artifact.name in lock.imports},
+        )
 
 
 def _why_conda(artifact: CondaArtifact, lock: Lock) -> str:
     for choice in lock.stack:
         if choice.value.split("==")[0] == artifact.name:
             return choice.because
-    return "named by the profile" if artifact.name in lock.imports else "a dependency"
+    return (
+        message("planning.reason.named")
+        if artifact.name in lock.imports
+        else message("planning.reason.dependency")
+    )
 
 
 def _why_new(state: EnvState) -> str:
     if state.kind == "absent":
-        return "there is no environment yet"
+        return message("planning.reason.absent")
     if state.drifted:
-        return f"generation {state.generation} was changed since it was proven"
-    return "the lock is not the one that the environment was made from"
+        return message("planning.reason.drifted", generation=state.generation)
+    return message("planning.reason.other-lock")
 
 
 def _fetch_steps(lock: Lock, request: Request) -> Iterator[Step]:
     missing = [a for a in lock.artifacts if a.sha256 not in request.present]
     for artifact in missing:
         yield Step(
-            action="fetch", kind="package", subject=artifact.file, reason=f"not in the cache; from {artifact.index}",
+            action="fetch",
+            kind="package",
+            subject=artifact.file,
+            reason=message("planning.reason.from", where=artifact.index),
             args={"size": artifact.size, "sha256": artifact.sha256, "index": artifact.index},
-        )  # fmt: skip
+        )
 
 
 def _why(artifact: Artifact, lock: Lock) -> str:
@@ -122,8 +167,12 @@ def _why(artifact: Artifact, lock: Lock) -> str:
             return choice.because
     for patch in lock.patches:
         if _name(patch.requirement) == artifact.name:
-            return f"{patch.requirement}: {patch.because}"
-    return "named by the profile" if artifact.name in lock.imports else "a dependency"
+            return joined((patch.requirement, ": ", patch.because))
+    return (
+        message("planning.reason.named")
+        if artifact.name in lock.imports
+        else message("planning.reason.dependency")
+    )
 
 
 def _name(requirement: str) -> str:

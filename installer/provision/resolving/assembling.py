@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from provision.knowledge import Build, CompanionRow, Knowledge, RuleRow
 from provision.knowledge.rules import applies
 from provision.knowledge.versions import canonicalize_name, version_key
+from provision.messages import message
 from provision.model.finding import Severity
 from provision.model.lock import PYPI, VENDOR
 from provision.model.profile import Index, Profile, VendorFile
@@ -138,7 +139,7 @@ def _variables(
 
 def _choices(ask: Wanted, combo: Sequence[Build], libraries: Sequence[Library]) -> Iterator[Choice]:
     yield Choice(
-        axis="python", value=ask.python, because="the profile admits it and every framework has wheels for it"
+        axis="python", value=ask.python, because=message("resolving.choices.profile-admits-it-and-every")
     )
     for build in combo:
         yield Choice(
@@ -173,10 +174,10 @@ def _runtime_choices(ask: Wanted, used: Sequence[Build], libraries: Sequence[Lib
 
 
 _RUNTIME_BECAUSE = {
-    "bundled": "it comes inside the wheel",
-    "wheels": "its wheels come with the framework",
-    "system": "the line that the build opens its libraries of",
-    "none": "what the build is made for",
+    "bundled": message("resolving.module.it-comes-inside-wheel"),
+    "wheels": message("resolving.module.its-wheels-come-with-framework"),
+    "system": message("resolving.module.line-that-build-opens-its"),
+    "none": message("resolving.module.what-build-is-made-for"),
 }
 
 
@@ -187,16 +188,24 @@ def runtime_version(build: Build, ask: Wanted) -> str:
 
 def _because(build: Build, ask: Wanted) -> str:
     if build.runtime.kind != ask.runtime:
-        return f"a {build.runtime.kind} {build.runtime.version} build, which trains on the CPU where there is no card"
+        return message(
+            "resolving.because.build-which-trains-on-cpu",
+            kind=build.runtime.kind,
+            version=build.runtime.version,
+        )
     if not build.row:
-        return "the profile pins it; knowledge does not hold this release yet"
+        return message("resolving.because.profile-pins-it-knowledge-does")
     if build.tested is None:
-        return "newest build that fits the profile"
-    cudnn = f", cuDNN {build.tested.cudnn}" if build.tested.cudnn else ""
-    used = runtime_version(build, ask)
-    if confidence(build, ask.runtime_version) != "tested":
-        return f"CUDA {used} is compatible by NVIDIA's rule; its maker tested it with {build.tested.runtime}{cudnn}"
-    return f"its maker tested it with {build.runtime.kind} {build.tested.runtime}{cudnn}"
+        return message("resolving.because.newest-build-that-fits-profile")
+    used, made = runtime_version(build, ask), build.tested.runtime
+    values = {"used": used, "kind": build.runtime.kind, "runtime": made, "cudnn": build.tested.cudnn}
+    if confidence(build, ask.runtime_version) == "tested":
+        if build.tested.cudnn:
+            return message("resolving.because.tested-with-cudnn", **values)
+        return message("resolving.because.tested", **values)
+    if build.tested.cudnn:
+        return message("resolving.because.compatible-with-cudnn", **values)
+    return message("resolving.because.compatible", **values)
 
 
 def _needs(profile: Profile, combo: Sequence[Build], knowledge: Knowledge) -> Iterator[Need]:
@@ -222,11 +231,19 @@ def _runtime_needs(profile: Profile, combo: Sequence[Build], knowledge: Knowledg
     vendor = profile.hardware.vendor
     if vendor == "cpu":
         return
-    yield Need(what="device", value=vendor, because="the profile's hardware")
+    yield Need(what="device", value=vendor, because=message("resolving.common.profiles-hardware"))
     if profile.hardware.driver:
-        yield Need(what=f"driver.{vendor}", value=profile.hardware.driver, because="the profile asks for it")
+        yield Need(
+            what=f"driver.{vendor}",
+            value=profile.hardware.driver,
+            because=message("resolving.common.profile-asks-for-it"),
+        )
     if asked := profile.hardware.compute_capability:
-        yield Need(what="compute-capability", value=specifier(asked), because="the profile's hardware")
+        yield Need(
+            what="compute-capability",
+            value=specifier(asked),
+            because=message("resolving.common.profiles-hardware"),
+        )
     for build in combo:
         yield from _sdk_need(build)
         row = knowledge.runtime(build.runtime.kind, build.runtime.version)

@@ -16,6 +16,7 @@ from packaging.version import Version
 from provision.knowledge import Build, Knowledge, RuleRow
 from provision.knowledge.rules import applies
 from provision.knowledge.versions import holds, overlap
+from provision.messages import message
 from provision.model.profile import Framework, Profile
 from provision.model.stack import Rejected
 from provision.resolving.facts import STACK_FACTS, build_facts
@@ -28,7 +29,7 @@ Test = Callable[[Build, Framework, Wanted], str | None]
 def _version(build: Build, framework: Framework, wanted: Wanted) -> str | None:
     if contains(framework.version, build.version):
         return None
-    return f"the profile asks for {build.framework} {framework.version}"
+    return message("resolving.version.profile-asks-for", framework=build.framework, version=framework.version)
 
 
 def _distribution(build: Build, framework: Framework, wanted: Wanted) -> str | None:
@@ -36,13 +37,15 @@ def _distribution(build: Build, framework: Framework, wanted: Wanted) -> str | N
         build.distribution
     ):
         return None
-    return f"the profile asks for the distribution {framework.package}"
+    return message("resolving.distribution.profile-asks-for-distribution", package=framework.package)
 
 
 def _extras(build: Build, framework: Framework, wanted: Wanted) -> str | None:
     if framework.package is None or set(framework.extras) == set(build.extras):
         return None
-    return f"the profile asks for {framework.package}[{','.join(framework.extras)}]"
+    return message(
+        "resolving.extras.profile-asks-for", package=framework.package, extras=",".join(framework.extras)
+    )
 
 
 def _runtime(build: Build, framework: Framework, wanted: Wanted) -> str | None:
@@ -50,7 +53,9 @@ def _runtime(build: Build, framework: Framework, wanted: Wanted) -> str | None:
         return None
     if build.runtime.kind == "cpu" and framework.package is not None and len(wanted.frameworks) > 1:
         return None  # a CPU build that is asked for by name, beside the framework that has the card
-    return f"this build is for {build.runtime.kind}, the profile is for {wanted.runtime}"
+    return message(
+        "resolving.runtime.this-build-is-for-profile", kind=build.runtime.kind, runtime=wanted.runtime
+    )
 
 
 def _runs_on_cpu(build: Build, framework: Framework, wanted: Wanted) -> bool:
@@ -61,20 +66,28 @@ def _runs_on_cpu(build: Build, framework: Framework, wanted: Wanted) -> bool:
 
 
 def _target(build: Build, framework: Framework, wanted: Wanted) -> str | None:
-    return None if build.target == wanted.target else f"this build is for {build.target}"
+    return (
+        None
+        if build.target == wanted.target
+        else message("resolving.target.this-build-is-for", target=build.target)
+    )
 
 
 def _python(build: Build, framework: Framework, wanted: Wanted) -> str | None:
     if wanted.python in build.pythons:
         return None
-    return f"it has wheels for Python {', '.join(build.pythons)}, not for {wanted.python}"
+    return message(
+        "resolving.python.it-has-wheels-for-python", pythons=tuple(build.pythons), python=wanted.python
+    )
 
 
 def _runtime_version(build: Build, framework: Framework, wanted: Wanted) -> str | None:
     asked, built = wanted.runtime_version, build.runtime.version
     if not asked or not built or contains(asked, built) or _same_line(build, asked):
         return None
-    return f"it is built for {build.runtime.kind} {built}, the profile asks for {asked}"
+    return message(
+        "resolving.runtime-version.it-is-built-for-profile", kind=build.runtime.kind, built=built, asked=asked
+    )
 
 
 def _same_line(build: Build, asked: str) -> bool:
@@ -109,7 +122,12 @@ def _index(build: Build, framework: Framework, wanted: Wanted) -> str | None:
     # A plugin for another card takes any build of its torch's version, and so does the CPU.
     if not build.index.startswith(_OF_TORCH) and build.runtime.kind not in _ONE_BUILD_AN_INDEX:
         return None
-    return f"it comes from {build.index}, the profile takes {build.distribution} from {bound}"
+    return message(
+        "resolving.index.it-comes-from-profile-takes",
+        index=build.index,
+        distribution=build.distribution,
+        bound=bound,
+    )
 
 
 def _cudnn(build: Build, framework: Framework, wanted: Wanted) -> str | None:
@@ -119,15 +137,21 @@ def _cudnn(build: Build, framework: Framework, wanted: Wanted) -> str | None:
     line = f">={build.cudnn},<{Version(build.cudnn).major + 1}"
     if overlap([SpecifierSet(wanted.cudnn), SpecifierSet(line)]):
         return None
-    return f"it is built with cuDNN {build.cudnn} and needs {line}, the profile asks for {wanted.cudnn}"
+    return message(
+        "resolving.cudnn.it-is-built-with-cudnn", cudnn=build.cudnn, line=line, cudnn2=wanted.cudnn
+    )
 
 
 def _local(build: Build, framework: Framework, wanted: Wanted) -> str | None:
     asked = local(wanted.frameworks[build.framework].version)
     if not asked or build.local == asked:
         return None
-    this = f"this is its build +{build.local}" if build.local else "this is its build on the default index"
-    return f"{this}, the profile asks for +{asked}"
+    this = (
+        message("resolving.local.this-is-its-build", local=build.local)
+        if build.local
+        else message("resolving.local.this-is-its-build-on")
+    )
+    return message("resolving.local.profile-asks-for", this=this, asked=asked)
 
 
 #: In this order: the first test that fails is the reason that people see.

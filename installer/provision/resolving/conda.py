@@ -38,7 +38,9 @@ def conda_stack(profile: Profile, target: str, python: str, knowledge: Knowledge
     if runtime not in _RUNTIMES and profile.frameworks:
         raise UnsatisfiableError(_no_runtime(profile, runtime))
     asked = tuple(_asked(profile, runtime, knowledge))
-    python_choice = Choice(axis="python", value=python, because="the profile admits it")
+    python_choice = Choice(
+        axis="python", value=python, because=message("resolving.conda-stack.profile-admits-it")
+    )
     choices = (
         Choice(axis=a.axis, value=a.spec, because=_BECAUSE, rule=a.row, source=a.source) for a in asked
     )
@@ -53,7 +55,7 @@ def conda_stack(profile: Profile, target: str, python: str, knowledge: Knowledge
     )
 
 
-_BECAUSE = "the profile asks for it; the channels decide which build fits"
+_BECAUSE = message("resolving.module.profile-asks-for-it-channels")
 
 
 def _asked(profile: Profile, runtime: str, knowledge: Knowledge) -> Iterator[Asked]:
@@ -98,9 +100,13 @@ def match_spec(package: str, version: str, build: str = "") -> str:
 def _needs(profile: Profile) -> Iterator[Need]:
     vendor = profile.hardware.vendor
     if vendor != "cpu":
-        yield Need(what="device", value=vendor, because="the profile's hardware")
+        yield Need(what="device", value=vendor, because=message("resolving.common.profiles-hardware"))
     if vendor != "cpu" and profile.hardware.driver:
-        yield Need(what=f"driver.{vendor}", value=profile.hardware.driver, because="the profile asks for it")
+        yield Need(
+            what=f"driver.{vendor}",
+            value=profile.hardware.driver,
+            because=message("resolving.common.profile-asks-for-it"),
+        )
 
 
 def _no_runtime(profile: Profile, runtime: str) -> Finding:

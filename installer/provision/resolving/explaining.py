@@ -11,7 +11,7 @@ from packaging.utils import canonicalize_name
 
 from provision.knowledge import Build, BuildRow, Knowledge
 from provision.knowledge.versions import overlap, version_key
-from provision.messages import message
+from provision.messages import joined, message, unstopped
 from provision.model.finding import Evidence, Finding, Remedy, UnsatisfiableError
 from provision.model.profile import Framework, Profile
 from provision.model.stack import Choice, Patch, Rejected, Stack
@@ -22,6 +22,12 @@ from provision.resolving.search import identity, pools_of, preference, resolve, 
 from provision.resolving.wanted import PYTHONS, RUNTIME_KEYS, python_choices, wanted
 
 Name = Literal["torch", "tensorflow"]
+_CONFIDENCE = {
+    "tested": "resolving.confidence.tested",
+    "compatible": "resolving.confidence.compatible",
+    "reported": "resolving.confidence.reported",
+    "metadata": "resolving.confidence.metadata",
+}
 #: Reasons that are no test and no row of the knowledge base, the most telling ones first.
 _FIRST = ("closure", "preference", "files", "one-cuda", "one-cudnn")
 #: ... and those that people asked for themselves come last, the plainest at the end.
@@ -89,7 +95,7 @@ def _stack(
     for stack in solve(profile, target, python, knowledge) if taken else ():
         if _same(stack.choices, taken):
             return stack, before
-        because = "its packages could not be locked together"
+        because = message("resolving.stack.its-packages-could-not-be")
         before.append(Rejected(axis="closure", value=identity(stack), because=because, rule="closure"))
     return resolve(profile, target, python, knowledge), []
 
@@ -113,26 +119,30 @@ def _less_preferred(stack: Stack, pools: Sequence[Pool], asked: str) -> Iterator
 
 def _lesser(build: Build, best: Build, asked: str) -> str:
     if preference((build,), asked) > preference((best,), asked):
-        return "it fits by itself, but no build of the other framework goes with it"
+        return message("resolving.lesser.it-fits-by-itself-but")
     if build.experimental and not best.experimental:
-        return "it fits, but its maker calls it experimental"
+        return message("resolving.lesser.it-fits-but-its-maker")
     support, other = confidence(build, asked), confidence(best, asked)
     if support != other:
-        return f"it fits, but it is known to work by less: {support}, the chosen one: {other}"
+        return message(
+            "resolving.lesser.it-fits-but-it-is",
+            support=message(_CONFIDENCE[support]),
+            other=message(_CONFIDENCE[other]),
+        )
     if version_key(build.version) < version_key(best.version):
-        return "it fits, but it is older"
-    return "it fits as well: the same release in another build"
+        return message("resolving.lesser.it-fits-but-it-is-2")
+    return message("resolving.lesser.it-fits-as-well-same")
 
 
 def _other_pythons(profile: Profile, target: str, python: str, knowledge: Knowledge) -> Iterator[Rejected]:
     admitted = python_choices(profile)
     for other in reversed(PYTHONS):
         if other not in admitted:
-            because = f"the profile asks for Python {profile.python}"
+            because = message("resolving.other-pythons.profile-asks-for-python", python=profile.python)
             yield Rejected(axis="python", value=other, because=because, rule="python-range")
         elif other != python and (finding := _refused(profile, target, other, knowledge)):
-            because = finding.detail or finding.summary
-            yield Rejected(axis="python", value=other, because=because.rstrip("."), rule="no-stack")
+            refused = unstopped(finding.detail or finding.summary)
+            yield Rejected(axis="python", value=other, because=refused, rule="no-stack")
 
 
 def _refused(profile: Profile, target: str, python: str, knowledge: Knowledge) -> Finding | None:
@@ -263,14 +273,20 @@ def _other(requirement: Requirement, text: str, stack: Stack, knowledge: Knowled
         for b in knowledge.builds(choice.axis)
         if b.target == stack.target and any(_agrees(requirement, r) for r in b.requires)
     ]
-    leaders = ", ".join(c.value for c in frameworks)
-    way = f"with {spans(b.requirement for b in builds)}" if builds else "no known build goes with it"
+    leaders = tuple(c.value for c in frameworks)
+    way = (
+        message("resolving.other.with", spans=spans(b.requirement for b in builds))
+        if builds
+        else message("resolving.other.no-known-build-goes-with")
+    )
     return Finding(
         "held",
         "error",
         message("resolving.held.summary", requirement=requirement, text=text),
         detail=message("resolving.held.detail", leaders=leaders),
-        evidence=tuple(Evidence(f"knowledge {c.rule}", c.source) for c in frameworks),
+        evidence=tuple(
+            Evidence(message("resolving.common.knowledge", rule=c.rule), c.source) for c in frameworks
+        ),
         remedies=(Remedy(way),),
     )
 
@@ -284,7 +300,7 @@ def _agrees(requirement: Requirement, text: str) -> bool:
 def _held(requirement: Requirement, patch: Patch) -> Finding:
     return Finding(
         "held", "error", message("resolving.held.summary-2", requirement=requirement, requirement2=patch.requirement),
-        detail=patch.because, evidence=(Evidence(f"knowledge {patch.rule}", patch.source),),
+        detail=patch.because, evidence=(Evidence(message("resolving.common.knowledge", rule=patch.rule), patch.source),),
         remedies=(Remedy(message("resolving.held.way", requirement=patch.requirement)),),
     )  # fmt: skip
 
@@ -302,7 +318,7 @@ def _not_beside(requirement: Requirement, stack: Stack, knowledge: Knowledge) ->
         "error",
         message("resolving.family-conflict.summary", name=name, other=other, folder=family.folder),
         detail=family.why,
-        evidence=(Evidence(f"knowledge {family.id}", family.source),),
+        evidence=(Evidence(message("resolving.not-beside.knowledge", id=family.id), family.source),),
         remedies=(
             Remedy(message("resolving.family-conflict.way", name=name)),
             Remedy(message("resolving.family-conflict.way-2", name=name, other=other)),
@@ -320,9 +336,13 @@ def spans(values: Iterable[str]) -> str:
             versions.setdefault(name, []).append(rest.split(" ")[0])
         else:
             plain.append(value)
-    return ", ".join([*plain, *(f"{name} {_span(found)}" for name, found in versions.items())])
+    return joined([*plain, *(f"{name} " + _span(found) for name, found in versions.items())], ", ")
 
 
 def _span(versions: Iterable[str]) -> str:
     ordered = sorted(set(versions), key=version_key)
-    return ordered[0] if len(ordered) == 1 else f"{ordered[0]} to {ordered[-1]}"
+    return (
+        ordered[0]
+        if len(ordered) == 1
+        else message("resolving.span.to", ordered=ordered[0], ordered2=ordered[-1])
+    )

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 
 from provision.knowledge import Build, Knowledge, LibraryFile, LibraryRow, LoaderRow, ReachRow
 from provision.knowledge.versions import holds, version_key
+from provision.messages import message
 from provision.model.profile import Profile
 from provision.model.stack import Archive, Library, Note
 from provision.resolving.wanted import Wanted
@@ -118,9 +119,11 @@ def _archive(file: LibraryFile) -> Archive:
 
 def _because(row: LibraryRow, users: Sequence[Build], wheels: bool) -> str:
     built = {b.cudnn if row.library == "cudnn" else b.runtime.version for b in users}
-    made = ", ".join(sorted(built, key=version_key))
-    whose = ", ".join(sorted(b.distribution for b in users))
-    return f"{whose} was built with {made} and brings none; {'its wheels' if wheels else 'its archive'} stand beside it"
+    made = sorted(built, key=version_key)
+    whose = sorted(b.distribution for b in users)
+    if wheels:
+        return message("resolving.library.with-wheels", whose=whose, made=made)
+    return message("resolving.library.with-archive", whose=whose, made=made)
 
 
 def requirements(libraries: Sequence[Library], knowledge: Knowledge) -> Iterator[str]:
@@ -134,22 +137,28 @@ def _open_ends(
     libraries: Sequence[Library], cuda: LibraryRow | None, cudnn: LibraryRow | None, line: str,
     users: Sequence[Build], ask: Wanted,
 ) -> Iterator[Note]:  # fmt: skip
-    ways = ("Install that CUDA on the machine.", "Or let conda bring it (environment: {manager: conda}).")
+    ways = (
+        message("resolving.open-ends.install-that-cuda-on-machine"),
+        message("resolving.open-ends.or-let-conda-bring-it"),
+    )
     if cuda is None:
         yield Note(
             severity="warning", rule=users[0].row, source=users[0].source, instead=ways,
-            because=f"no wheel or archive is known that holds CUDA {line} for {ask.target}: the machine must have it",
+            because=message("resolving.open-ends.no-wheel-or-archive-is", line=line, target=ask.target),
         )  # fmt: skip
     if cudnn is None and any(b.cudnn for b in users):
         asked = f" {ask.cudnn}" if ask.cudnn else ""
         yield Note(
             severity="warning", rule=users[0].row, source=users[0].source,
-            because=f"no cuDNN{asked} for CUDA {line} on {ask.target} is known that can be placed: the machine must have it",
+            because=message("resolving.open-ends.no-cudnn-for-cuda-on", asked=asked, line=line, target=ask.target),
         )  # fmt: skip
     for one in libraries:
         if one.needs:
             yield Note(
                 severity="warning", rule=one.id, source=one.source,
-                because=f"{one.library} {one.version} opens {', '.join(one.needs)}, which no source of it holds",
-                instead=(f"Give the file when you apply: --library {one.needs[0]}=PATH.",),
+                because=message(
+                    'resolving.open-ends.opens-which-no-source-it',
+                    library=one.library, version=one.version, needs=one.needs,
+                ),
+                instead=(message("resolving.open-ends.give-file-when-you-apply", needs=one.needs[0]),),
             )  # fmt: skip

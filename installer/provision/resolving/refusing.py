@@ -10,7 +10,7 @@ from packaging.version import Version
 from provision.knowledge import Build, Knowledge, RuleRow
 from provision.knowledge.rules import applies
 from provision.knowledge.versions import version_key
-from provision.messages import message
+from provision.messages import joined, message, sentence, stopped
 from provision.model.finding import Evidence, Finding, Remedy
 from provision.model.profile import Profile
 from provision.model.stack import Rejected
@@ -61,7 +61,11 @@ def _nothing_left(one: Pool, ask: Wanted, profile: Profile, knowledge: Knowledge
             return _by_rule(one, ask, rule)
     if closest is None:
         known = versions(knowledge.builds(one.framework))
-        detail = f"Known versions: {known[0]} to {known[-1]}." if known else "No build of it is known."
+        detail = (
+            message("resolving.nothing-left.known-versions-to", known=known[0], known2=known[-1])
+            if known
+            else message("resolving.nothing-left.no-build-it-is-known")
+        )
         return Finding(
             "no-build",
             "error",
@@ -73,8 +77,10 @@ def _nothing_left(one: Pool, ask: Wanted, profile: Profile, knowledge: Knowledge
         closest.code or "no-build",
         "error",
         _summary(one, ask),
-        detail=f"{closest.value}: {closest.because}.",
-        evidence=(Evidence(closest.source or "knowledge", f"rule {closest.rule}"),),
+        detail=f"{closest.value}: " + stopped(closest.because),
+        evidence=(
+            Evidence(closest.source or "knowledge", message("resolving.common.rule", rule=closest.rule)),
+        ),
         remedies=(
             *(Remedy(way) for way in closest.instead),
             *_ways_out(one, ask, profile, knowledge, closest.instead),
@@ -84,7 +90,13 @@ def _nothing_left(one: Pool, ask: Wanted, profile: Profile, knowledge: Knowledge
 
 def _summary(one: Pool, ask: Wanted) -> str:
     asked = f"{one.framework} {ask.frameworks[one.framework].version}"
-    return f"No build of {asked} fits {ask.target} with Python {ask.python} and {ask.runtime}."
+    return message(
+        "resolving.summary.no-build-fits-with-python",
+        asked=asked,
+        target=ask.target,
+        python=ask.python,
+        runtime=ask.runtime,
+    )
 
 
 def _rule_against(name: str, ask: Wanted, profile: Profile, knowledge: Knowledge) -> RuleRow | None:
@@ -113,8 +125,10 @@ def _by_rule(one: Pool, ask: Wanted, rule: RuleRow) -> Finding:
         rule.code or "no-build",
         "error",
         _summary(one, ask),
-        detail=_sentence(rule.because),
-        evidence=(Evidence(rule.source, f"{rule.evidence}, knowledge {rule.id}"),),
+        detail=sentence(rule.because),
+        evidence=(
+            Evidence(rule.source, message("resolving.by-rule.knowledge", evidence=rule.evidence, id=rule.id)),
+        ),
         remedies=tuple(Remedy(way) for way in rule.instead),
     )
 
@@ -137,10 +151,6 @@ def _distance(rejected: Rejected) -> int:
     return _ORDER.get(rejected.rule, len(_ORDER))
 
 
-def _sentence(text: str) -> str:
-    return text[:1].upper() + text[1:] + ("" if text.endswith(".") else ".")
-
-
 def _ways_out(
     one: Pool, ask: Wanted, profile: Profile, knowledge: Knowledge, others: Sequence[str] = ()
 ) -> tuple[Remedy, ...]:
@@ -155,13 +165,11 @@ def _far(one: Pool, ask: Wanted, knowledge: Knowledge) -> Iterator[Remedy]:
     kinds = sorted({b.runtime.kind for b in builds if b.target == ask.target})
     if targets:
         yield Remedy(
-            message(
-                "resolving.far.way", runtime=ask.runtime, framework=one.framework, targets=", ".join(targets)
-            )
+            message("resolving.far.way", runtime=ask.runtime, framework=one.framework, targets=tuple(targets))
         )
     if kinds:
         yield Remedy(
-            message("resolving.far.way-2", target=ask.target, framework=one.framework, kinds=", ".join(kinds))
+            message("resolving.far.way-2", target=ask.target, framework=one.framework, kinds=tuple(kinds))
         )
 
 
@@ -173,7 +181,7 @@ def _near(one: Pool, ask: Wanted, profile: Profile, knowledge: Knowledge) -> Ite
     rejected = {id(build): r.rule for build, r in one.lost}
     builds = sorted({b.requirement for b in asked if rejected.get(id(b)) == "local"})
     if builds:
-        yield Remedy(message("resolving.near.way", builds=", ".join(builds)))
+        yield Remedy(message("resolving.near.way", builds=tuple(builds)))
     other = sorted(
         {
             python
@@ -185,7 +193,7 @@ def _near(one: Pool, ask: Wanted, profile: Profile, knowledge: Knowledge) -> Ite
         key=Version,
     )
     if other:
-        yield Remedy(message("resolving.near.way-2", other=", ".join(other), other2=other[-1]))
+        yield Remedy(message("resolving.near.way-2", other=tuple(other), other2=other[-1]))
     here = [
         b for b in fitting if rejected.get(id(b)) == "version" and _fits_otherwise(b, ask, profile, knowledge)
     ]
@@ -205,7 +213,7 @@ def _best(builds: Sequence[Build]) -> Build:
 
 
 def _incoherent(ask: Wanted, rejected: Rejected) -> Finding:
-    names = " and ".join(ask.frameworks)
+    names = joined(ask.frameworks, " and ")
     ways = [Remedy(way) for way in rejected.instead] or [
         Remedy(message("resolving.incoherent.way")),
         Remedy(message("resolving.incoherent.way-2")),
@@ -221,6 +229,8 @@ def _incoherent(ask: Wanted, rejected: Rejected) -> Finding:
             because=rejected.because,
         ),
         detail=rejected.value,
-        evidence=(Evidence(rejected.source or "knowledge", f"rule {rejected.rule}"),),
+        evidence=(
+            Evidence(rejected.source or "knowledge", message("resolving.common.rule", rule=rejected.rule)),
+        ),
         remedies=tuple(ways),
     )

@@ -9,6 +9,7 @@ from typing import Any
 
 from provision.knowledge import Build, Knowledge, RuleRow
 from provision.knowledge.versions import version_key
+from provision.messages import message
 from provision.model.finding import UnsatisfiableError
 from provision.model.lock import PYPI
 from provision.model.profile import Profile
@@ -111,13 +112,21 @@ def clash(builds: Sequence[Build]) -> tuple[str, str] | None:
     distributions = {b.distribution for b in builds}
     for build in builds:
         if met := distributions & set(build.not_with):
-            return "files", f"{build.distribution} and {', '.join(sorted(met))} cannot share an environment"
+            return "files", message(
+                "resolving.clash.and-cannot-share-environment",
+                distribution=build.distribution,
+                what=sorted(met),
+            )
     majors = sorted({b.runtime.version.split(".")[0] for b in builds if _carries_cuda(b)})
     if len(majors) > 1:
-        return "one-cuda", f"one build brings CUDA {majors[0]}, the other CUDA {majors[1]}"
+        return "one-cuda", message(
+            "resolving.clash.one-build-brings-cuda-other", majors=majors[0], majors2=majors[1]
+        )
     lines = sorted({b.cudnn.split(".")[0] for b in builds if b.cudnn and _carries_cuda(b)})
     if len(lines) > 1:
-        return "one-cudnn", f"one build needs cuDNN {lines[0]}, the other cuDNN {lines[1]}"
+        return "one-cudnn", message(
+            "resolving.clash.one-build-needs-cudnn-other", lines=lines[0], lines2=lines[1]
+        )
     return None
 
 

@@ -44,7 +44,12 @@ class HostCatalog:
     def close(
         self, request: ClosureRequest, places: Mapping[str, Place] | None = None, sealed: bool = False
     ) -> tuple[ClosedPackage, ...] | CatalogFailure:
-        """`places` go before what this machine has configured; `sealed`: there are no others (see UvResolver)."""
+        """`places` go before what this machine has configured; `sealed`: there are no others (see UvResolver).
+
+        Raises BlockedError where a SOCKS proxy is set that only the resolver could speak: what is locked is fetched.
+        """
+        if not sealed:
+            self.check_way(request.indexes)
         own = {i.name: place for i in request.indexes if (place := self.place(i)) is not None}
         if self._config.default_url:
             own[PYPI] = Place(url=self._config.default_url)
@@ -53,8 +58,19 @@ class HostCatalog:
             offline=self._offline and not sealed,
             sealed=sealed,
             interpreters=self._interpreters,
+            scratch=self._cache / "tmp",
         )
         return resolver.close(request)
+
+    def check_way(self, indexes: Sequence[Index]) -> None:
+        """Raises BlockedError where the default index or one of these is behind a proxy that is not spoken here."""
+        from provision.world.web import check_way, may_be_socks
+
+        if self._offline or not may_be_socks(self._config):
+            return
+        places = ((self.place(i), i.url) for i in indexes if i.name != VENDOR)
+        named = [place.url if place else url for place, url in places]
+        check_way(self._config, [self._pages.default(), *named])
 
     def place(self, index: Index) -> Place | None:
         """Where a named index is on this machine, or None for where the profile says."""

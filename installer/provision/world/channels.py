@@ -158,7 +158,7 @@ def _file(reader: Reader, path: str, environ: Mapping[str, str]) -> dict[str, An
     except yaml.YAMLError as error:
         raise UsageError(_unreadable(path, str(error))) from None
     if not isinstance(document, dict):
-        raise UsageError(_unreadable(path, "it is no mapping"))
+        raise UsageError(_unreadable(path, message("world.file.it-is-no-mapping")))
     return {key: document[key] for key in _KEYS if document.get(key)}
 
 

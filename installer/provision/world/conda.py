@@ -58,11 +58,28 @@ class RattlerEngine:
         except (exceptions.GatewayError, exceptions.FetchRepoDataError, exceptions.IoError) as error:
             return CatalogFailure(redact_text(str(error)), unreachable=True)
         except (exceptions.InvalidMatchSpecError, exceptions.InvalidVersionSpecError) as error:
-            raise UsageError(_bad_spec(request, str(error))) from None
+            raise UsageError(_bad_spec(request.specs, str(error))) from None
         found = [_artifact(record, channels) for record in records]
         leads = self._channels.replay.leads
         known = (replace(a, depends=()) if f"{a.channel}/{a.subdir}/{a.file}" in leads else a for a in found)
         return tuple(sorted(known, key=lambda a: a.name))
+
+    def unanswered(self, specs: Sequence[str], artifacts: Sequence[CondaArtifact]) -> tuple[str, ...]:
+        """Those of the match specs that none of the packages answers. Raises UsageError for what is no spec."""
+        _require()
+        import rattler
+
+        records = [(a, _record(a, a.url)) for a in artifacts]
+        left = []
+        for spec in specs:
+            channel, _, bare = spec.rpartition("::")
+            try:
+                match = rattler.MatchSpec(bare)
+            except (rattler.exceptions.InvalidMatchSpecError, ValueError) as error:
+                raise UsageError(_bad_spec(specs, str(error))) from None
+            if not any(channel in ("", a.channel) and match.matches(record) for a, record in records):
+                left.append(spec)
+        return tuple(left)
 
     async def _records(
         self, request: CondaRequest, channels: Sequence[Channel]
@@ -106,6 +123,13 @@ class RattlerEngine:
         wanted = [_wanted(a, (self._place(a),)) for a in artifacts]
         paths = fetcher.fetch(wanted, _deltas(advance))
         return {key: str(path) for key, path in paths.items()}
+
+    def check_way(self, artifacts: Sequence[CondaArtifact]) -> None:
+        """Raises BlockedError where a channel is behind a proxy that is not spoken here."""
+        from provision.world.web import check_way, may_be_socks
+
+        if not self._offline and may_be_socks(self._config):
+            check_way(self._config, sorted({self._place(a).rpartition("/")[0] for a in artifacts}))
 
     def _place(self, artifact: CondaArtifact) -> str:
         """Where this machine has the channel: a mirror, where one is set, else the channel's own address."""
@@ -317,10 +341,10 @@ def _deltas(advance: Callable[[int], None]) -> Callable[[int], None]:
     return tell
 
 
-def _bad_spec(request: CondaRequest, said: str) -> Finding:
+def _bad_spec(specs: Sequence[str], said: str) -> Finding:
     return Finding(
         "bad-spec", "error", message("world.bad-spec.summary"),
-        detail=", ".join(request.specs), evidence=(Evidence("solver", said),),
+        detail=", ".join(specs), evidence=(Evidence("solver", said),),
         remedies=(Remedy(message("world.bad-spec.way")),),
     )  # fmt: skip
 
@@ -328,7 +352,7 @@ def _bad_spec(request: CondaRequest, said: str) -> Finding:
 def _not_installed(said: str) -> Finding:
     return Finding(
         "conda-install-failed", "error", message("world.conda-install-failed.summary"), detail=said,
-        remedies=(Remedy(message("world.conda-install-failed.way")),),
+        remedies=(Remedy(message("world.common.nothing-was-switched-environment-is")),),
     )  # fmt: skip
 
 
@@ -336,9 +360,10 @@ def _script_failed(artifact: CondaArtifact, script: str, code: int, said: str) -
     return Finding(
         "link-script-failed", "error",
         message("world.link-script-failed.summary", name=artifact.name, version=artifact.version, code=code),
-        detail="\n".join(said.strip().splitlines()[-12:]), evidence=(Evidence(script, f"exit code {code}"),),
+        detail="\n".join(said.strip().splitlines()[-12:]),
+        evidence=(Evidence(script, message("world.common.exit-code", code=code)),),
         remedies=(
-            Remedy(message("world.link-script-failed.way")),
+            Remedy(message("world.common.nothing-was-switched-environment-is")),
             Remedy(message("world.link-script-failed.way-2")),
         ),
     )  # fmt: skip

@@ -266,7 +266,11 @@ class _Download:
             raise _StoppedError
 
     def _given_up(self, last: Trouble, held: int) -> Trouble:
-        kept = f"; {megabytes(held)} of {megabytes(self._wanted.size)} are kept" if held else ""
+        kept = (
+            message("world.given-up.are-kept", held=megabytes(held), size=megabytes(self._wanted.size))
+            if held
+            else ""
+        )
         finding = Finding(
             last.finding.code,
             "error",
@@ -447,15 +451,19 @@ def _error(troubles: Sequence[Trouble]) -> ProvisionError:
 
 def _mismatch(wanted: Wanted, url: str, part: _Part) -> Finding:
     place = host_of(url) if is_remote(url) else url
-    stated = "size not stated" if wanted.size is None else f"{wanted.size} bytes"
-    got = f"{part.hex()} ({part.held} bytes)"
+    stated = (
+        message("world.mismatch.size-not-stated")
+        if wanted.size is None
+        else message("world.mismatch.bytes", size=wanted.size)
+    )
+    got = message("world.mismatch.bytes-2", hex=part.hex(), held=part.held)
     kind = wanted.algorithm.upper().replace("SHA", "SHA-")
     return Finding(
         "hash-mismatch",
         "error",
         message("world.hash-mismatch.summary", filename=wanted.filename, place=place),
         message("world.hash-mismatch.detail", kind=kind, digest=wanted.digest, stated=stated, got=got),
-        (Evidence(redact(url), f"expected {wanted.digest}, got {got}"),),
+        (Evidence(redact(url), message("world.mismatch.expected-got", digest=wanted.digest, got=got)),),
         (
             Remedy(message("world.hash-mismatch.way")),
             Remedy(message("world.hash-mismatch.way-2")),
@@ -464,20 +472,22 @@ def _mismatch(wanted: Wanted, url: str, part: _Part) -> Finding:
 
 
 def _short(wanted: Wanted, url: str, held: int) -> Finding:
-    said = f"{held} of {wanted.size} bytes"
-    summary = f"{host_of(url)} ended the file early"
+    said = message("world.short.bytes", held=held, size=wanted.size)
+    summary = message("world.short.ended-file-early", host_of=host_of(url))
     return Finding("network", "error", summary, said, (Evidence(redact(url), said),))
 
 
 def _wrong_range(url: str) -> Finding:
-    said = "the range in the answer is not the one asked for"
-    summary = f"{host_of(url)} mixes up parts of files"
+    said = message("world.wrong-range.range-in-answer-is-not")
+    summary = message("world.wrong-range.mixes-up-parts-files", host_of=host_of(url))
     return Finding("network", "error", summary, said, (Evidence(redact(url), said),))
 
 
 def _absent(wanted: Wanted, source: Path) -> Finding:
-    summary = f"{wanted.filename} is not where it should be: {source}"
-    return Finding("not-found", "error", summary, evidence=(Evidence(str(source), "no such file"),))
+    summary = message("world.absent.is-not-where-it-should", filename=wanted.filename, source=source)
+    return Finding(
+        "not-found", "error", summary, evidence=(Evidence(str(source), message("world.absent.no-such-file")),)
+    )
 
 
 def _nowhere(wanted: Wanted) -> Finding:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import shutil
 import stat as stat_module
 import sys
 from pathlib import Path
@@ -74,6 +73,8 @@ class HostFiles:
         if _is_link(path, found) or not stat_module.S_ISDIR(found.st_mode):
             _unlink(path)
         else:
+            import shutil
+
             shutil.rmtree(path, onerror=_Retry(path))
 
     def rename(self, source: str, destination: str) -> None:
@@ -87,7 +88,7 @@ class HostFiles:
             _junction(temporary, destination)
             # A junction is a folder to Windows: it cannot be replaced by rename, so there is a short moment
             # without one. The journal knows, and recovery sets it. A real folder stays, and the rename fails.
-            if os.path.lexists(pointer) and _is_link(pointer, os.lstat(pointer)):  # noqa: PTH110
+            if os.path.lexists(pointer) and _is_link(pointer, os.lstat(pointer)):
                 _unlink(pointer)
         else:
             os.symlink(os.path.relpath(destination, os.path.dirname(pointer)), temporary)  # noqa: PTH120, PTH211
@@ -105,15 +106,21 @@ class HostFiles:
     def free(self, path: str) -> int | None:
         for folder in (Path(path), *Path(path).parents):
             if folder.exists():
-                return shutil.disk_usage(folder).free
+                return _free(folder)
         return None
+
+
+def _free(folder: Path) -> int:
+    import shutil  # Loaded late, here and elsewhere: a rollback needs nothing of it.
+
+    return shutil.disk_usage(folder).free
 
 
 def space(path: str) -> tuple[int, int] | None:
     """The file system of a path (or of its nearest existing parent) as a number, and its free bytes."""
     for folder in (Path(path), *Path(path).parents):
         try:
-            return folder.stat().st_dev, shutil.disk_usage(folder).free
+            return folder.stat().st_dev, _free(folder)
         except OSError:
             continue
     return None
@@ -184,6 +191,8 @@ class _Retry:
             if not os.path.islink(item):  # noqa: PTH114
                 os.chmod(item, stat_module.S_IRWXU)  # noqa: PTH101
         if os.path.isdir(path) and not os.path.islink(path):  # noqa: PTH112, PTH114
+            import shutil
+
             shutil.rmtree(path)
         elif os.path.lexists(path):
             _unlink(path)

@@ -90,7 +90,7 @@ def redact(url: str) -> str:
     try:
         parts = urlsplit(url)
     except ValueError:
-        return "(unreadable URL)"
+        return message("world.redact.unreadable-url")
     host = parts.netloc.rpartition("@")
     netloc = f"***@{host[2]}" if host[1] else host[2]
     query = "***" if parts.query else ""
@@ -361,7 +361,7 @@ def _mapping_file(files: Files, path: str) -> dict[str, tuple[str, str]]:
         raise _unreadable(path, "provision", str(error).replace("\n", " ")) from error
     indexes = document.get("indexes", {}) if isinstance(document, dict) else document or {}
     if not isinstance(indexes, dict) or not all(isinstance(v, str) and v for v in indexes.values()):
-        raise _unreadable(path, "provision", "`indexes` must map names to URLs or folders")
+        raise _unreadable(path, "provision", message("world.mapping-file.indexes-must-map-names-to"))
     return {variable_name(str(name)): (_located(value, path), path) for name, value in indexes.items()}
 
 
@@ -435,7 +435,7 @@ def _number(text: str | None, origin: str) -> float | None:
     try:
         return None if text is None else float(text)
     except ValueError as error:
-        raise _bad_value(text or "", "a number of seconds", origin) from error
+        raise _bad_value(text or "", message("world.number.number-seconds"), origin) from error
 
 
 def _flag(text: str | None, origin: str) -> bool:
@@ -443,7 +443,7 @@ def _flag(text: str | None, origin: str) -> bool:
         return False
     if text.lower() in _TRUE:
         return True
-    raise _bad_value(text, "yes or no", origin)
+    raise _bad_value(text, message("world.flag.yes-or-no"), origin)
 
 
 def _bad_value(text: str, wanted: str, origin: str) -> UsageError:
@@ -461,9 +461,12 @@ def _bad_value(text: str, wanted: str, origin: str) -> UsageError:
 def shown(config: IndexConfig) -> Iterable[tuple[str, str, str]]:
     """(setting, value fit for showing, origin) of all that is set, for `detect` and `doctor`."""
     if config.default_url:
-        yield "default index", redact(config.default_url), config.origins["default_url"]
-    for title, values in (("extra index", config.extra_urls), ("find links", config.find_links)):
+        yield message("world.shown.default-index"), redact(config.default_url), config.origins["default_url"]
+    for title, values in (
+        (message("world.shown.extra-index"), config.extra_urls),
+        (message("world.shown.find-links"), config.find_links),
+    ):
         for value in values:
             yield title, redact(value), config.origins[value]
     for name, value in config.mapped.items():
-        yield f"index {name}", redact(value), config.origins[f"mapped.{name}"]
+        yield message("world.shown.index", name=name), redact(value), config.origins[f"mapped.{name}"]

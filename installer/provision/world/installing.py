@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
-from provision.messages import message
+from provision.messages import message, stopped
 from provision.model.finding import ApplyError, Evidence, Finding, Remedy
 from provision.model.lock import PYPI
 from provision.ports import Contents, LocalFile
@@ -40,7 +40,7 @@ class UvInstaller:
         _checked(
             [*command, *(["--seed"] if pip else []), environment],
             "environment",
-            "The environment cannot be made",
+            message("world.create.environment-cannot-be-made"),
         )
 
     def build(self, sdist: LocalFile, python: str, tools: Sequence[LocalFile]) -> LocalFile:
@@ -73,7 +73,10 @@ class UvInstaller:
             sdist.path,
         ]
         _checked(
-            command, "build", f"{sdist.artifact.file} cannot be built into a wheel", {"TMPDIR": str(folder)}
+            command,
+            "build",
+            message("world.build-in.cannot-be-built-into-wheel", file=sdist.artifact.file),
+            {"TMPDIR": str(folder)},
         )
         out.parent.mkdir(parents=True, exist_ok=True)
         built = next((folder / "out").glob("*.whl"))
@@ -120,7 +123,9 @@ class UvInstaller:
             command += [flag for place in self._shown(wheels) for flag in ("--find-links", place)]
             command += [*self._engine_cache(), "--link-mode", self.link_mode(environment)]
             command += ["--reinstall"] if again else []
-            _checked(command, "install", "The packages cannot be installed", {"TMPDIR": folder})
+            _checked(
+                command, "install", message("world.install.packages-cannot-be-installed"), {"TMPDIR": folder}
+            )
 
     def contents(self, wheel: LocalFile) -> Contents:
         if wheel.artifact.sha256 not in self._read:
@@ -151,7 +156,7 @@ class UvInstaller:
         _checked(
             ["cache", "clean", "--quiet", *self._engine_cache(), *names],
             "cache",
-            "uv's cache cannot be cleaned",
+            message("world.forget.uvs-cache-cannot-be-cleaned"),
         )
 
     def _engine_cache(self) -> list[str]:
@@ -262,12 +267,20 @@ def managed_python(version: str) -> str | None:
         found = json.loads(done.stdout) if done.code == 0 else []
     except ValueError:
         return None
-    return f"CPython {found[0]['version']} (uv's managed build)" if found else None
+    return (
+        message("world.managed-python.cpython-uvs-managed-build", version=found[0]["version"])
+        if found
+        else None
+    )
 
 
 def fetch_python(version: str) -> str:
     """Have uv fetch a managed CPython; returns its path. Raises ApplyError where it cannot be had."""
-    _checked(["python", "install", version, "--quiet"], "interpreter", f"CPython {version} cannot be fetched")
+    _checked(
+        ["python", "install", version, "--quiet"],
+        "interpreter",
+        message("world.fetch-python.cpython-cannot-be-fetched", version=version),
+    )
     found = uv.run(["python", "find", version, "--managed-python"])
     return found.stdout.strip()
 
@@ -283,10 +296,10 @@ def _checked(
         Finding(
             "disk-full" if "No space left on device" in text else f"{step}-failed",
             "error",
-            f"{summary}.",
+            stopped(summary),
             detail=_last_lines(text),
-            evidence=(Evidence("uv", f"exit code {done.code}"),),
-            remedies=(Remedy(message("world.checked.way")),),
+            evidence=(Evidence("uv", message("world.common.exit-code", code=done.code)),),
+            remedies=(Remedy(message("world.common.nothing-was-switched-environment-is")),),
         )
     )
 

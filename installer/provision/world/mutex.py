@@ -106,7 +106,7 @@ else:
         except BlockingIOError:
             return False
         except OSError as error:
-            raise ApplyError(_unusable("the environment's folder", error)) from error
+            raise ApplyError(_unusable(message("world.try.environments-folder"), error)) from error
         return True
 
 
@@ -172,9 +172,15 @@ def _has_open(process: object, path: str) -> bool:
 
 def _held(owner: Path, now: str) -> Finding:
     who = _read_owner(owner)
-    by = "another process"
+    by = message("world.held.another-process")
     if who:
-        by = f"process {who.get('pid')} on {who.get('host')} since {who.get('since')}{_age(who.get('since'), now)}"
+        by = message(
+            "world.held.process-on-since",
+            pid=who.get("pid"),
+            host=who.get("host"),
+            since=who.get("since"),
+            age=_age(who.get("since"), now),
+        )
     return Finding(
         "environment-in-use",
         "error",
@@ -191,7 +197,11 @@ def _age(since: object, now: str) -> str:
         return ""
     if seconds < 0:
         return ""
-    return f" ({seconds} s ago)" if seconds < 120 else f" ({seconds // 60} min ago)"
+    return (
+        message("world.age.s-ago", seconds=seconds)
+        if seconds < 120
+        else message("world.age.min-ago", minutes=seconds // 60)
+    )
 
 
 def _unusable(path: str, error: OSError) -> Finding:

@@ -27,6 +27,7 @@ from packaging.utils import (
     parse_wheel_filename,
 )
 
+from provision.messages import message
 from provision.model.artifact import ArtifactError
 from provision.model.finding import ApplyError, BlockedError, Evidence, Finding, Remedy
 from provision.world.indexes import IndexConfig, redact
@@ -78,6 +79,7 @@ class IndexClient:
     ) -> None:
         self._config = config or IndexConfig()
         self._kept = _Pages(cache / "pages") if cache else None
+        self._scratch = cache / "tmp" if cache else None
         self._offline = offline
         self._limits = limits or Limits()
         self._memory = _Memory(default=self._config.default_url)
@@ -136,7 +138,7 @@ class IndexClient:
     def default(self) -> str:
         """The address of the default index: the machine's, else the one that the engine falls back on."""
         if self._memory.default is None:
-            self._memory.default = _engines_default()
+            self._memory.default = _engines_default(self._scratch)
         return self._memory.default
 
     def _ask(self, name: str, place: str) -> Listing | None:
@@ -175,11 +177,11 @@ class IndexClient:
         return page
 
 
-def _engines_default() -> str:
+def _engines_default(scratch: Path | None) -> str:
     """Ask uv, without a network, which address it uses where nobody names one."""
     from provision.world import uv
 
-    with tempfile.TemporaryDirectory(prefix="provision-") as folder:
+    with uv.temporary_folder(scratch) as folder:
         Path(folder, "requirements.in").touch()
         done = uv.run(
             ["pip", "compile", "requirements.in", "--emit-index-url", "--offline", "--quiet"], cwd=folder
@@ -381,25 +383,35 @@ def _finding(code: str, summary: str, source: str, said: str, remedy: str) -> Fi
 
 
 def _offline(url: str) -> Finding:
-    summary = f"the page of {host_of(url)} is not in the cache, and nothing may be asked offline"
-    return _finding("offline-missing", summary, url, "", "run once without --offline")
+    summary = message("world.offline.page-is-not-in-cache", host_of=host_of(url))
+    return _finding("offline-missing", summary, url, "", message("world.offline.run-once-without-offline"))
 
 
 def _unreadable(url: str, said: str) -> Finding:
     place = host_of(url) if is_remote(url) else url
-    summary = f"{place} answers with something that is no page of an index"
-    return _finding("bad-index", summary, url, said, "check the address: it usually ends in /simple")
+    summary = message("world.unreadable.answers-with-something-that-is", place=place)
+    return _finding(
+        "bad-index", summary, url, said, message("world.unreadable.check-address-it-usually-ends")
+    )
 
 
 def _no_folder(place: Path) -> Finding:
-    summary = f"the index is a folder that does not exist: {place}"
+    summary = message("world.no-folder.index-is-folder-that-does", place=place)
     return _finding(
-        "index-unreachable", summary, str(place), "no such folder", "correct the configuration of indexes"
+        "index-unreachable",
+        summary,
+        str(place),
+        message("world.no-folder.no-such-folder"),
+        message("world.no-folder.correct-configuration-indexes"),
     )
 
 
 def _no_default(said: str) -> Finding:
-    summary = "uv does not say which index is the default one"
+    summary = message("world.no-default.uv-does-not-say-which")
     return _finding(
-        "index-unreachable", summary, "uv pip compile --emit-index-url", said, "set UV_DEFAULT_INDEX"
+        "index-unreachable",
+        summary,
+        "uv pip compile --emit-index-url",
+        said,
+        message("world.no-default.set-variable"),
     )

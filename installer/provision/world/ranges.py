@@ -103,7 +103,9 @@ class HttpSource:
             if isinstance(found, bytes):
                 return found
             trouble = found
-        raise ArtifactError(_unreachable(self._shown, f"{trouble}, {TRIES} times"))
+        raise ArtifactError(
+            _unreachable(self._shown, message("world.read.times", trouble=trouble, tries=TRIES))
+        )
 
     def _try(self, first: int, last: int) -> bytes | str:
         """The bytes, or what went wrong and may go right on the next try."""
@@ -113,7 +115,7 @@ class HttpSource:
         try:
             with self._client.stream("GET", self._url, headers=headers) as answer:
                 if answer.status_code in PASSING:
-                    return f"the server answered {answer.status_code}"
+                    return message("world.try.server-answered", status_code=answer.status_code)
                 self._accept(answer)
                 total = self._total(answer)
                 data = _body(answer, last - first + 1)
@@ -122,14 +124,20 @@ class HttpSource:
         except (httpx.HTTPError, httpx.InvalidURL) as error:
             raise ArtifactError(_unreachable(self._shown, _without_secrets(str(error)))) from error
         wanted = min(last, total - 1) - first + 1
-        return data if len(data) == wanted else f"the answer ended after {len(data)} of {wanted} bytes"
+        return (
+            data
+            if len(data) == wanted
+            else message("world.try.answer-ended-after-bytes", data=len(data), wanted=wanted)
+        )
 
     def _accept(self, answer: httpx.Response) -> None:
         if answer.status_code == 200:
             raise ArtifactError(_no_ranges(self._shown))
         if answer.status_code != 206:
             status = answer.status_code
-            raise ArtifactError(_unreachable(self._shown, f"the server answered {status}", status))
+            raise ArtifactError(
+                _unreachable(self._shown, message("world.accept.server-answered", status=status), status)
+            )
         etag = answer.headers.get("ETag", "")
         if self._etag and etag and etag != self._etag:
             raise ArtifactError(_changed(self._shown))
@@ -185,7 +193,7 @@ def wheel_metadata(url: str) -> str:
             name = next(n for n in archive.namelist() if re.fullmatch(r"[^/]+\.dist-info/METADATA", n))
             return archive.read(name).decode("utf-8", "replace")
     except (zipfile.BadZipFile, StopIteration, OSError, NotImplementedError) as error:
-        said = str(error) or "it holds no METADATA"
+        said = str(error) or message("world.wheel-metadata.it-holds-no-metadata")
         raise ArtifactError(_unreadable(_without_secrets(url), said)) from error
     finally:
         source.close()
@@ -249,7 +257,7 @@ def _no_ranges(url: str) -> Finding:
         "error",
         message("world.artifact-no-ranges.summary", url=url),
         message("world.artifact-no-ranges.detail"),
-        (Evidence(url, "the answer to a range request was not 206 with Content-Range"),),
+        (Evidence(url, message("world.no-ranges.answer-to-range-request-was")),),
         (Remedy(message("world.artifact-no-ranges.way")),),
     )
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import glob
+import hashlib
 import os
 import shutil
 import sys
@@ -50,6 +51,23 @@ class HostReader:
             return tuple(sorted(entry.name for entry in self._real(path).iterdir()))
         except (OSError, ValueError):
             return ()
+
+    def sizes(self, path: str) -> Mapping[str, int]:
+        try:
+            with os.scandir(self._real(path)) as entries:
+                return {entry.name: _size(entry) for entry in entries}
+        except (OSError, ValueError):
+            return {}
+
+    def sha256(self, path: str) -> str | None:
+        digest = hashlib.sha256()
+        try:
+            with self._real(path).open("rb", buffering=0) as file:
+                while block := file.read(1 << 20):
+                    digest.update(block)
+        except (OSError, ValueError):
+            return None
+        return digest.hexdigest()
 
     def glob(self, pattern: str) -> tuple[str, ...]:
         root = "" if self._root is None else glob.escape(str(self._root))
@@ -103,6 +121,13 @@ class HostReader:
         if self._root is None:
             return path
         return "/" + os.path.relpath(path, self._root).replace(os.sep, "/")
+
+
+def _size(entry: os.DirEntry[str]) -> int:
+    try:
+        return entry.stat().st_size
+    except OSError:
+        return -1
 
 
 def this_host() -> Host:

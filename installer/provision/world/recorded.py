@@ -266,12 +266,12 @@ class _Shelf:
 
     def _not_held(self, missed: tuple[str, str]) -> Finding:
         index, project = missed
-        where = str(self.held.folder) if self.held else "the catalogue"
+        where = str(self.held.folder) if self.held else message("world.not-held.catalogue")
         return Finding(
             "offline-missing",
             "error",
             message("world.offline-missing.summary-2", project=project, index=f"{index!r}"),
-            evidence=(Evidence(where, f"no {index}/{project}.json"),),
+            evidence=(Evidence(where, message("world.not-held.no-json", index=index, project=project)),),
             remedies=(
                 Remedy(message("world.offline-missing.way-2"), "provision lock --record DIR PROFILE"),
                 Remedy(message("world.offline-missing.way-3")),

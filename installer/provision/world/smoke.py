@@ -9,7 +9,6 @@ import shutil
 import signal
 import subprocess
 import sys
-import tempfile
 import threading
 import time
 from collections import deque
@@ -19,6 +18,7 @@ from typing import IO, Any
 
 from provision.ports import JobOutput, JobRequest
 from provision.world.mutex import inherited, marks
+from provision.world.uv import temporary_folder
 
 #: The stand-alone scripts; they are copied out before they run, so that nothing is written beside them.
 JOBS = Path(__file__).resolve().parents[1] / "verifying" / "jobs"
@@ -54,15 +54,19 @@ class BoundedLog:
 
 
 class ProcessSmokeRunner:
-    """ports.SmokeRunner over real processes. `environ` stands in for os.environ."""
+    """ports.SmokeRunner over real processes. `environ` stands in for os.environ; reports and the jobs' working folder
+    lie below `scratch`, without it in the system's place for temporary files, which may be small."""
 
-    def __init__(self, jobs: Path = JOBS, environ: Mapping[str, str] | None = None) -> None:
+    def __init__(
+        self, jobs: Path = JOBS, environ: Mapping[str, str] | None = None, scratch: Path | None = None
+    ) -> None:
         self._jobs = jobs
         self._environ = environ
+        self._scratch = scratch
 
     def run(self, request: JobRequest) -> JobOutput:
         """Run one job to its end or to its time limit. KeyboardInterrupt ends its group, and goes on."""
-        with tempfile.TemporaryDirectory(prefix="provision-smoke-", ignore_cleanup_errors=True) as folder:
+        with temporary_folder(self._scratch) as folder:
             scripts, work = Path(folder) / "jobs", Path(folder) / "work"
             shutil.copytree(self._jobs, scripts, ignore=shutil.ignore_patterns("__pycache__"))
             work.mkdir()

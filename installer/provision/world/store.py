@@ -145,10 +145,10 @@ def _trouble(error: OSError, path: Path) -> Trouble:
         return Trouble(disk_full(where, None, free_space(where)), everywhere=True)
     if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
         remedy = Remedy(message("world.trouble.way"), "export PROVISION_CACHE=/path")
-        summary = f"cannot write to the cache: {where}"
+        summary = message("world.trouble.cannot-write-to-cache", where=where)
         finding = Finding("no-permission", "error", summary, said, (Evidence(str(where), said),), (remedy,))
     else:
-        summary = f"the disk failed at {where}"
+        summary = message("world.trouble.disk-failed-at", where=where)
         finding = Finding("disk", "error", summary, said, (Evidence(str(where), said),))
     return Trouble(finding, everywhere=True)
 
@@ -162,13 +162,14 @@ def free_space(path: Path) -> int | None:
 
 
 def disk_full(path: Path, needed: int | None, free: int | None) -> Finding:
-    asked = f"{megabytes(needed)} more are needed, " if needed else ""
     return Finding(
         "disk-full",
         "error",
         message("world.disk-full.summary", path=path),
-        message("world.disk-full.detail", asked=asked, megabytes=megabytes(free)),
-        (Evidence(str(path), f"{megabytes(free)} free"),),
+        message("world.disk-full.needed", needed=megabytes(needed), free=megabytes(free))
+        if needed
+        else message("world.disk-full.detail", free=megabytes(free)),
+        (Evidence(str(path), message("world.disk-full.free", free=megabytes(free))),),
         (
             Remedy(message("world.disk-full.way")),
             Remedy(message("world.disk-full.way-2"), "export PROVISION_CACHE=/path/on/a/larger/disk"),
@@ -177,9 +178,9 @@ def disk_full(path: Path, needed: int | None, free: int | None) -> Finding:
 
 
 def megabytes(count: int | None) -> str:
-    return "an unknown size" if count is None else f"{count / 1e6:,.1f} MB"
+    return message("world.megabytes.unknown-size") if count is None else f"{count / 1e6:,.1f} MB"
 
 
 def _bad_name(name: str) -> Finding:
-    summary = f"{name!r} cannot be the name of a file, an index or a hash"
+    summary = message("world.bad-name.cannot-be-name-file-index", name=f"{name!r}")
     return Finding("bad-file-name", "error", summary, remedies=(Remedy(message("world.bad-file-name.way")),))

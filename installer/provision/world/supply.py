@@ -124,7 +124,7 @@ class HostSupply:
 
 
 def _vendor_file_missing(artifact: Artifact, lock: Lock) -> Finding:
-    where = artifact.where or "its maker"
+    where = artifact.where or message("world.vendor-file-missing.its-maker")
     return Finding(
         "vendor-files-missing",
         "error",
@@ -144,7 +144,13 @@ def _matched(library: Library, given: Path, names: Sequence[str]) -> dict[str, s
         return {name: str(given / name) for name in names if (given / name).is_file()}
     name = given.name if given.name in names else names[0] if len(names) == 1 else None
     if name is None:
-        text = f"{given.name} is no file of {library.library} {library.version}: {', '.join(names)}."
+        text = message(
+            "world.matched.is-no-file",
+            name=given.name,
+            library=library.library,
+            version=library.version,
+            names=tuple(names),
+        )
         raise UsageError(Finding("not-a-library-file", "error", text))
     return {name: str(given)}
 
@@ -183,9 +189,9 @@ def _wanted(artifact: Artifact, urls: Sequence[str] = ()) -> Wanted:
 def _not_located(failure: CatalogFailure) -> Finding:
     code = "index-unreachable" if failure.unreachable else "file-gone"
     what = (
-        "The index cannot be reached"
+        message("world.not-located.index-cannot-be-reached")
         if failure.unreachable
-        else "The index does not have a locked file any more"
+        else message("world.not-located.index-does-not-have-locked")
     )
     return Finding(
         code,

@@ -85,7 +85,7 @@ class _Tar:
             if name is None or info.isdir():
                 continue
             if not (info.isreg() or info.issym()):
-                raise _hostile(path, info.name, "is a hard link or a device")
+                raise _hostile(path, info.name, message("world.members.is-hard-link-or-device"))
             self._infos[name] = info
             yield _Member(name, info.size, info.linkname if info.issym() else None)
 
@@ -107,7 +107,7 @@ class _Zip:
                 continue
             kind = stat.S_IFMT(info.external_attr >> 16)
             if kind not in (0, stat.S_IFREG):
-                raise _hostile(path, info.filename, "is a link or a device")
+                raise _hostile(path, info.filename, message("world.members.is-link-or-device"))
             self._infos[name] = info
             yield _Member(name, info.file_size)
 
@@ -131,7 +131,7 @@ def _opened(path: Path) -> Iterator[_Tar | _Zip]:
 def _within(name: str, folder: str, path: Path) -> str | None:
     """The name inside the listed folder; None for members that stand elsewhere or are no shared library."""
     if name.startswith(("/", "\\")) or ".." in re.split(r"[/\\]", name) or re.match(r"[A-Za-z]:", name):
-        raise _hostile(path, name, "leads out of the archive's folder")
+        raise _hostile(path, name, message("world.within.leads-out-archives-folder"))
     place = name.removeprefix("./")
     inside = place.removeprefix(folder.strip("/") + "/")
     if inside == place or "/" in inside or not _LIBRARY.fullmatch(inside):
@@ -149,16 +149,16 @@ def _wanted(source: _Tar | _Zip, folder: str, path: Path) -> Iterator[_Member]:
     if not found:
         raise ApplyError(_nothing(path, folder))
     if len({name.casefold() for name in names}) < len(names):
-        raise _hostile(path, folder, "holds names twice, or names that differ by case alone")
+        raise _hostile(path, folder, message("world.wanted.holds-names-twice-or-names"))
     for member in found:
         if (
             _RESERVED.fullmatch(member.name)
             or _BAD_CHARACTERS.search(member.name)
             or member.name.strip(" .") != member.name
         ):
-            raise _hostile(path, member.name, "is not a file name on every system")
+            raise _hostile(path, member.name, message("world.wanted.is-not-file-name-on"))
         if member.link is not None and member.link.removeprefix("./") not in names:
-            raise _hostile(path, member.name, f"is a link to {member.link}")
+            raise _hostile(path, member.name, message("world.wanted.is-link-to", link=member.link))
     return iter(sorted(found, key=lambda m: m.link is not None))
 
 
@@ -167,7 +167,12 @@ def _check_room(members: Sequence[_Member], target: Path, path: Path) -> None:
     there = next(p for p in (target, *target.parents) if p.exists())
     free = shutil.disk_usage(there).free
     if wanted > free:
-        text = f"{path.name} unpacks to {wanted / 1e6:,.1f} MB; {free / 1e6:,.1f} MB are free."
+        text = message(
+            "world.check-room.unpacks-to-mb-mb-are",
+            name=path.name,
+            size=f"{wanted / 1e6:,.1f}",
+            free=f"{free / 1e6:,.1f}",
+        )
         raise ApplyError(
             Finding("disk-full", "error", text, remedies=(Remedy(message("world.disk-full.way-3")),))
         )
@@ -189,11 +194,11 @@ def _write(file: IO[bytes], place: Path, size: int | None, path: Path) -> Placed
         while piece := file.read(_CHUNK):
             written += len(piece)
             if size is not None and written > size:
-                raise _hostile(path, place.name, "holds more bytes than it states")
+                raise _hostile(path, place.name, message("world.write.holds-more-bytes-than-it"))
             digest.update(piece)
             out.write(piece)
     if size is not None and written != size:
-        raise ApplyError(_broken(path, f"{place.name} ends early"))
+        raise ApplyError(_broken(path, message("world.write.ends-early", name=place.name)))
     place.chmod(0o755)
     return PlacedFile(path=str(place), size=written, sha256=digest.hexdigest())
 

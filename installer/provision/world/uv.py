@@ -74,6 +74,13 @@ def run(
     return Output(done.returncode, done.stdout, done.stderr)
 
 
+def temporary_folder(parent: Path | None) -> tempfile.TemporaryDirectory[str]:
+    """A new folder below `parent`, which is made; without one in the system's place for such."""
+    if parent is not None:
+        parent.mkdir(parents=True, exist_ok=True)
+    return tempfile.TemporaryDirectory(prefix="provision-", dir=parent, ignore_cleanup_errors=True)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Place:
     """Where an index is on this machine: an index URL, or a flat folder (or page) of files."""
@@ -96,6 +103,8 @@ class UvResolver:
     sealed: bool = False
     #: `major.minor` -> interpreter, so that sdists are asked for their metadata by the right Python.
     interpreters: Mapping[str, str] = field(default_factory=dict)
+    #: Where temporary files go, made if it is absent; None is the system's folder, which may be small.
+    scratch: Path | None = None
 
     def close(self, request: ClosureRequest) -> tuple[ClosedPackage, ...] | CatalogFailure:
         """uv binds only what is required by name to an index. A bound package that is somebody's dependency is
@@ -115,7 +124,7 @@ class UvResolver:
     def _close(
         self, request: ClosureRequest, stubs: frozenset[str], named: frozenset[str]
     ) -> tuple[ClosedPackage, ...] | CatalogFailure:
-        with tempfile.TemporaryDirectory(prefix="provision-") as folder:
+        with temporary_folder(self.scratch) as folder:
             more = sorted(named - _names(request.requirements))
             overrides = [*request.overrides, *(_stub(Path(folder, "stubs"), name) for name in sorted(stubs))]
             Path(folder, "pyproject.toml").write_text(self._project(request, more), encoding="utf-8")
@@ -138,7 +147,8 @@ class UvResolver:
             filter(None, (os.environ.get("NO_PROXY") or os.environ.get("no_proxy"), "127.0.0.1"))
         )
         sealed = dict.fromkeys(("UV_INDEX", "UV_EXTRA_INDEX_URL", "UV_FIND_LINKS"), "") if self.sealed else {}
-        return {"NO_PROXY": direct, "no_proxy": direct, **sealed}
+        room = {"TMPDIR": str(self.scratch)} if self.scratch else {}
+        return {"NO_PROXY": direct, "no_proxy": direct, **sealed, **room}
 
     def _command(self, request: ClosureRequest, overridden: bool) -> list[str]:
         command = [

@@ -16,7 +16,7 @@ import ssl
 import threading
 import time
 import urllib.request
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -184,12 +184,24 @@ class Web:
                 # What the caller says to one host is none of the next one's business.
                 headers = {k: v for k, v in headers.items() if k.lower() not in ("authorization", "cookie")}
             url = onward
-        raise Trouble(_finding("network", f"{host_of(url)} redirects in a circle", url, "", _ELSEWHERE))
+        raise Trouble(
+            _finding(
+                "network",
+                message("world.answer.redirects-in-circle", host_of=host_of(url)),
+                url,
+                "",
+                _ELSEWHERE,
+            )
+        )
 
     def _permitted(self, url: str) -> SplitResult:
         parts = urlsplit(url)
         if parts.scheme not in _PORTS or not parts.hostname:
-            raise Trouble(_finding("network", f"not an address that can be fetched: {redact(url)}", url))
+            raise Trouble(
+                _finding(
+                    "network", message("world.permitted.not-address-that-can-be", redact=redact(url)), url
+                )
+            )
         host = parts.hostname
         if parts.scheme == "http" and not (is_loopback(host) or self._config.trusts(host, parts.port)):
             raise Trouble(_insecure(url, host), kind=BlockedError)
@@ -251,14 +263,33 @@ class Web:
 
     def _proxy_origin(self, scheme: str) -> str:
         if self._config.proxy:
-            return self._config.origins.get("proxy", "pip's configuration")
+            return self._config.origins.get("proxy", message("world.proxy-origin.pips-configuration"))
         names = (f"{scheme}_proxy", f"{scheme.upper()}_PROXY", "all_proxy", "ALL_PROXY")
-        return next((name for name in names if self._environ.get(name)), "the system's proxy settings")
+        return next(
+            (name for name in names if self._environ.get(name)),
+            message("world.proxy-origin.systems-proxy-settings"),
+        )
 
     def _verified(self) -> ssl.SSLContext:
         if self._context is None:
             self._context = _context(self._config, self._environ)
         return self._context
+
+
+def check_way(config: IndexConfig, urls: Iterable[str]) -> None:
+    """Before anything is asked: raises BlockedError where the way to a URL is a SOCKS proxy that is not spoken here."""
+    web = Web(config)
+    for url in filter(is_remote, urls):
+        try:
+            web._proxy(urlsplit(url))
+        except Trouble as trouble:
+            raise trouble.kind(trouble.finding) from trouble
+
+
+def may_be_socks(config: IndexConfig) -> bool:
+    """Whether a SOCKS proxy is set for anything."""
+    set_here = (config.proxy or "", *urllib.request.getproxies().values())
+    return any(proxy.startswith("socks") for proxy in set_here)
 
 
 def host_of(url: str) -> str:
@@ -313,7 +344,7 @@ def _agent() -> str:
 def _context(config: IndexConfig, environ: Mapping[str, str]) -> ssl.SSLContext:
     """The one bundle that the machine names, else all that the system and certifi know."""
     if config.cert:
-        context = _bundle(config.cert, config.origins.get("cert", "the configuration"))
+        context = _bundle(config.cert, config.origins.get("cert", message("world.common.configuration")))
     else:
         named = next((name for name in _BUNDLES if environ.get(name)), None)
         context = _bundle(environ[named], named) if named else _system_context()
@@ -348,7 +379,7 @@ def _add_client_cert(context: ssl.SSLContext, config: IndexConfig) -> None:
     try:
         context.load_cert_chain(path)
     except OSError as error:
-        origin = config.origins.get("client_cert", "the configuration")
+        origin = config.origins.get("client_cert", message("world.common.configuration"))
         raise _no_bundle(path, origin, error.strerror or str(error)) from error
 
 
@@ -382,7 +413,11 @@ def _check_socks(proxy: str, host: str, origin: str) -> None:
     if scheme in ("socks5", "socks5h") and importlib.util.find_spec("socksio"):
         return
     known = scheme in ("socks5", "socks5h")
-    why = "the package socksio is not installed beside provision" if known else f"{scheme} is not spoken here"
+    why = (
+        message("world.check-socks.package-socksio-is-not-installed")
+        if known
+        else message("world.check-socks.is-not-spoken-here", scheme=scheme)
+    )
     ways = [
         Remedy(
             message("world.check-socks.way"),
@@ -413,7 +448,7 @@ def _finding(code: str, summary: str, url: str, detail: str = "", *remedies: Rem
 def _insecure(url: str, host: str) -> Finding:
     return _finding(
         "insecure-index",
-        f"{host} is addressed without TLS (http://), and nothing says that it is to be trusted",
+        message("world.insecure.is-addressed-without-tls-http", host=host),
         url,
         "",
         Remedy(message("world.insecure.way")),
@@ -429,28 +464,41 @@ def _check_status(response: httpx.Response, url: str) -> None:
     said = f"{code} {response.reason_phrase}".strip()
     host = host_of(url)
     if code in (404, 410):
-        raise Trouble(_finding("not-found", f"{host} does not have {_last_part(url)}", url, said))
+        raise Trouble(
+            _finding(
+                "not-found",
+                message("world.check-status.does-not-have", host=host, last_part=_last_part(url)),
+                url,
+                said,
+            )
+        )
     if code in (401, 403):
         raise Trouble(_unauthorized(url, said))
     if code == 407:
         raise Trouble(
-            _finding("proxy", f"the proxy on the way to {host} asks for a login", url, said, _LOGIN),
+            _finding(
+                "proxy", message("world.check-status.proxy-on-way-to-asks", host=host), url, said, _LOGIN
+            ),
             everywhere=True,
         )
     wait = _retry_after(response.headers.get("Retry-After", ""))
-    summary = f"{host} answers {said}" + (f" and asks to wait {wait:.0f} s" if wait else "")
+    summary = (
+        message("world.check-status.answers-and-waits", host=host, said=said, wait=f"{wait:.0f}")
+        if wait
+        else message("world.check-status.answers", host=host, said=said)
+    )
     raise Trouble(_finding("network", summary, url, said, _ELSEWHERE), transient=code in _AGAIN, wait=wait)
 
 
 def _last_part(url: str) -> str:
-    return unquote(urlsplit(url).path.rstrip("/").rsplit("/", 1)[-1]) or "the page"
+    return unquote(urlsplit(url).path.rstrip("/").rsplit("/", 1)[-1]) or message("world.last-part.page")
 
 
 def _unauthorized(url: str, said: str) -> Finding:
     host = host_of(url)
     return _finding(
         "unauthorized",
-        f"{host} does not let us in ({said})",
+        message("world.unauthorized.does-not-let-us-in", host=host, said=said),
         url,
         said,
         Remedy(message("world.unauthorized.way", hostname=urlsplit(url).hostname)),
@@ -479,7 +527,9 @@ def _translated(url: str, stall: float) -> Iterator[None]:
     except httpx.HTTPError as error:
         raise _trouble(error, url, stall) from error
     except httpx.InvalidURL as error:
-        raise Trouble(_finding("network", f"not an address: {redact(url)}", url, str(error))) from error
+        raise Trouble(
+            _finding("network", message("world.translated.not-address", redact=redact(url)), url, str(error))
+        ) from error
 
 
 def _trouble(error: httpx.HTTPError, url: str, stall: float) -> Trouble:
@@ -491,15 +541,19 @@ def _trouble(error: httpx.HTTPError, url: str, stall: float) -> Trouble:
         return Trouble(_bad_certificate(url, said), everywhere=True)
     if isinstance(error, httpx.ProxyError):
         return Trouble(
-            _finding("proxy", f"the proxy on the way to {host} refuses", url, said), transient=True
+            _finding("proxy", message("world.trouble.proxy-on-way-to-refuses", host=host), url, said),
+            transient=True,
         )
     if isinstance(error, httpx.ConnectError | httpx.ConnectTimeout | httpx.UnsupportedProtocol):
-        summary = f"{host} cannot be reached"
+        summary = message("world.trouble.cannot-be-reached", host=host)
         return Trouble(_finding("index-unreachable", summary, url, said), transient=True)
     if isinstance(error, httpx.ReadTimeout):
-        summary = f"{host} sent nothing for {stall:g} s"
+        summary = message("world.trouble.sent-nothing-for-s", host=host, stall=f"{stall:g}")
         return Trouble(_finding("network", summary, url, said), transient=True)
-    return Trouble(_finding("network", f"the connection to {host} broke", url, said), transient=True)
+    return Trouble(
+        _finding("network", message("world.trouble.connection-to-broke", host=host), url, said),
+        transient=True,
+    )
 
 
 def _is_certificate(error: BaseException | None) -> bool:
@@ -514,7 +568,7 @@ def _bad_certificate(url: str, said: str) -> Finding:
     host = host_of(url)
     return _finding(
         "tls",
-        f"the certificate of {host} is not one that this machine trusts",
+        message("world.bad-certificate.certificate-is-not-one-that", host=host),
         url,
         said,
         Remedy(

@@ -74,6 +74,8 @@ class Checks:
     fixes: Mapping[str, str]
     #: Names and verdicts of the layers, and other words.
     words: Mapping[str, Text]
+    #: Packages that bring the Visual C++ runtime into an environment.
+    visual_c: tuple[str, ...] = ()
 
 
 @functools.cache
@@ -91,6 +93,7 @@ def load_checks() -> Checks:
         plugins={name: dict(found) for name, found in document["plugins"].items()},
         fixes=dict(document["fixes"]),
         words={name: text_of(raw) for name, raw in document["words"].items()},
+        visual_c=tuple(document["visual_c"]),
     )
 
 
