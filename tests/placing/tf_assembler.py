@@ -53,7 +53,7 @@ def made_by(code):
     """The release of the tool that made it: newer ones leave a note, older ones their number as the ELF's version."""
     found = re.search(rb"Cuda compilation tools, release ([0-9.]+)", code)
     number = int.from_bytes(code[20:24], "little")
-    return found.group(1).decode() if found else ".".join(map(str, divmod(number, 10)))
+    return found.group(1).decode() if found else f"{number // 10}.{number % 10}"
 
 
 if __name__ == "__main__":
