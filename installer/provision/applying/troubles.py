@@ -50,7 +50,7 @@ def _words(error: OSError) -> tuple[str, str, Remedy]:
     if getattr(error, "winerror", None) in _NO_JUNCTIONS:
         return (
             "no-junctions",
-            "The file system has no junctions",
+            message("applying.words.no-junctions"),
             Remedy(message("applying.words.way-5"), "provision apply PROFILE --environment PATH"),
         )
     return (
