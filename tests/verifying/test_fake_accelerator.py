@@ -13,15 +13,15 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from tests.support.command import provision
 
 from provision.documents import read_lock
 from provision.model.lock import Lock
-from provision.model.receipt import JobResult
 from provision.model.profile import Level
+from provision.model.receipt import JobResult
 from provision.ports import JobRequest
 from provision.verifying import demand, judge
 from provision.world.smoke import ProcessSmokeRunner
-from tests.support.command import provision
 
 HERE = Path(__file__).parent
 PROFILES = HERE.parents[1] / "profiles"
@@ -45,7 +45,9 @@ def made(profile: str, python: str, folder: Path) -> tuple[Lock, Path]:
     path = PROFILES / f"{profile}.yaml"
     ran = provision(folder, "apply", str(path), "--locked", "--python", python, "--json", timeout=1500)
     if ran.code == 6 and {"file-gone", "download-failed"} & set(ran.codes):
-        pytest.skip("the packages of this profile cannot be had here (PROVISION_INDEX_PYTORCH_CPU names a mirror)")
+        pytest.skip(
+            "the packages of this profile cannot be had here (PROVISION_INDEX_PYTORCH_CPU names a mirror)"
+        )
     assert ran.code == 0, ran.err
     lock = next((PROFILES / "locks" / profile).glob(f"linux-x86_64-py{python.replace('.', '')}.lock.yaml"))
     packages = next((folder / ".venv" / "lib").glob("python*/site-packages"))
@@ -65,7 +67,9 @@ def torch(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Lock, Path
     shutil.rmtree(folder)
 
 
-def ran(job: str, device: str, lock: Lock, packages: Path, level: Level = "train", **variables: str) -> JobResult:
+def ran(
+    job: str, device: str, lock: Lock, packages: Path, level: Level = "train", **variables: str
+) -> JobResult:
     request = JobRequest(
         job=job, python=packages.parents[2] / "bin" / "python", variables=variables, time_limit=600,
         arguments=("--device", device, "--level", level),

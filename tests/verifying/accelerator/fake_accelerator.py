@@ -10,7 +10,6 @@ import torch
 from torch.utils._pytree import tree_map
 from torch.utils.backend_registration import _setup_privateuseone_for_python_backend
 
-
 #: The address of a tensor's (empty) storage -> its numbers on the CPU. torch makes copies of a tensor that share its
 #: storage and nothing else, for instance to keep it for the way back.
 NUMBERS = {}
@@ -156,5 +155,7 @@ def register(name):
 def stay_on_the_cpu(name):
     """The worst that a backend can do: it says yes to all, and works on the CPU."""
     to = torch.Tensor.to
-    torch.Tensor.to = lambda self, *args, **kwargs: self if name in str(args) + str(kwargs) else to(self, *args, **kwargs)
+    torch.Tensor.to = lambda self, *args, **kwargs: (
+        self if name in str(args) + str(kwargs) else to(self, *args, **kwargs)
+    )
     torch.nn.Module.to = lambda self, *args, **kwargs: self
