@@ -12,7 +12,19 @@ from pathlib import Path
 
 import pytest
 
-from provision.messages import Text, areas, catalogue, joined, message, places, said
+from provision.messages import (
+    Text,
+    areas,
+    bilingual,
+    catalogue,
+    joined,
+    message,
+    places,
+    said,
+    sentence,
+    stopped,
+    unstopped,
+)
 
 ROOT = Path(__file__).parents[2] / "installer" / "provision"
 #: `diagnosing` says its findings from knowledge rows, which hold both languages. Jobs run where provision is not.
@@ -178,6 +190,17 @@ def test_joined_messages_are_each_said() -> None:
     assert both.said("zh") == f"{one.said('zh')}、x"
     assert (one + "!").said("zh") == one.said("zh") + "!"
     assert ("!" + one).said("zh") == "!" + one.said("zh")
+
+
+def test_a_text_of_both_languages_is_said_in_each() -> None:
+    text = bilingual({"en": "a builder", "zh": "构建者"})
+    assert (text, said(text, "zh"), said(text, "en")) == ("a builder", "构建者", "a builder")
+    for same in (copy.deepcopy(text), pickle.loads(pickle.dumps(text))):
+        assert (same, said(same, "zh")) == ("a builder", "构建者")
+    assert said(sentence(text), "zh") == "构建者。"
+    assert sentence(text) == "A builder."
+    assert said(unstopped(stopped(text)), "zh") == "构建者"
+    assert bilingual("English alone") == said(bilingual("English alone"), "zh")
 
 
 def test_a_key_that_no_catalogue_has_is_an_error() -> None:

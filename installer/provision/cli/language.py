@@ -58,6 +58,15 @@ def lock_said(lock: Lock) -> Lock:
     )
 
 
+def written(text: str, *areas: str) -> str:
+    """A text of these areas that was kept in English, in the language of the process."""
+    if _language == "en" or isinstance(text, Text):
+        return local(text)
+    from provision.messages.recognising import recognised
+
+    return local(recognised(text, *areas))
+
+
 @cache
 def _knowledge() -> Knowledge:
     from provision.knowledge import load_knowledge

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from provision.cli.common import json_option, target_option
+from provision.cli.common import json_option, machine_option, target_option
 from provision.cli.helping import verb
-from provision.cli.language import local, word
+from provision.cli.language import word, written
 
 if TYPE_CHECKING:
     from provision.model.artifact import ArtifactFacts
@@ -27,18 +28,19 @@ _SYSTEM = "api-ms-win-"
 @target_option("target")
 @click.option("--index", metavar="NAME|URL", default="")
 @click.option("--whole", is_flag=True)
+@machine_option
 @click.option("--offline", is_flag=True)
 @json_option
 def command(
-    what: str, python: str, target: str | None, index: str, whole: bool, offline: bool, as_json: bool
+    what: str, python: str, target: str | None, index: str, whole: bool, machine_file: Path | None, offline: bool,
+    as_json: bool,
 ) -> int:  # fmt: skip
     from provision.cli.rendering import print_findings, print_json
     from provision.pipeline.learning import Which, inspect_any
     from provision.pipeline.session import Session
 
-    found = inspect_any(
-        what, Which(python=python, target=target or "", index=index, whole=whole), Session(offline=offline)
-    )
+    which = Which(python=python, target=target or "", index=index, whole=whole)
+    found = inspect_any(what, which, Session(offline=offline, machine_file=machine_file))
     if as_json:
         print_json(_document(found))
         return 0
@@ -115,8 +117,8 @@ def _rows(found: Inspected) -> Iterator[tuple[str, str]]:
         )
         yield _label("here"), text
     yield _label("knowledge"), found.row or word("cli.inspect.no-row")
-    yield _label("not-whole"), "; ".join(_few([local(text) for text in facts.unread], 4))
-    yield _label("notes"), "; ".join(map(local, facts.notes))
+    yield _label("not-whole"), "; ".join(_few([written(text, "artifacts") for text in facts.unread], 4))
+    yield _label("notes"), "; ".join(written(text, "artifacts") for text in facts.notes)
 
 
 def _label(name: str) -> str:

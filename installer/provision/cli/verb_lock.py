@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from provision.cli.common import complete_profiles, json_option, quiet_option
+from provision.cli.common import complete_profiles, json_option, machine_option, quiet_option
 from provision.cli.helping import verb
 from provision.cli.language import word
 from provision.messages import message
@@ -32,6 +33,7 @@ _FOLDER = click.Path(file_okay=False, path_type=Path)
 @click.option("--upgrade", multiple=True, is_flag=False, flag_value=EVERYTHING, metavar="[NAME]")
 @click.option("--target", "targets", multiple=True)
 @click.option("--python", "pythons", multiple=True)
+@machine_option
 @click.option("--offline", is_flag=True)
 @click.option("--catalog", "replay", type=_FOLDER, metavar="DIR")
 @click.option("--from", "taken", type=click.Path(exists=True, dir_okay=False, path_type=Path), metavar="FILE")
@@ -42,24 +44,38 @@ def command(
     profiles: tuple[str, ...], every: bool, check: bool, as_json: bool, quiet: bool, **chosen: Any
 ) -> int:
     from provision.cli.common import make_session
-    from provision.pipeline.profiles import read, variants_of
     from provision.pipeline.relocking import jobs_of, relock
 
-    session = make_session(quiet=quiet, as_json=as_json, offline=chosen["offline"])
+    session = make_session(
+        quiet=quiet, as_json=as_json, offline=chosen["offline"], machine_file=chosen["machine_file"]
+    )
     session.replay, session.record = _absolute(chosen["replay"]), _absolute(chosen["record"])
     session.taken = _absolute(chosen["taken"])
     names, more = _upgraded(chosen["upgrade"], session)
     if every and not chosen["upgrade"]:
         names = replace(names, settled=True)
     references = _references((*profiles, *more), every, session)
-    sources = [v for reference in references for v in variants_of(read(reference, session.folder))]
+    sources = [v for reference in references for v in _variants(reference, session)]
     if check:
         return _check(sources, session, as_json, quiet)
-    jobs, failed = jobs_of(sources, session, chosen["targets"], chosen["pythons"])
+    targets = chosen["targets"] or ((session.host_target(),) if session.machine_file else ())
+    jobs, failed = jobs_of(sources, session, targets, chosen["pythons"])
     if not jobs and not failed:
         raise UsageError(_nothing(chosen))
     done = relock(jobs, session, names, lambda locked: _tell(locked, session))
     return _report([*failed, *done], as_json, quiet)
+
+
+def _variants(reference: str, session: Session) -> Sequence[Source]:
+    """All variants of a profile; with `--machine` the one that this machine would take."""
+    from provision.pipeline.profiles import read, variants_of
+
+    source = read(reference, session.folder)
+    if session.machine_file is None:
+        return variants_of(source)
+    from provision.pipeline.environments import Options, choose_variant
+
+    return (choose_variant(source, session, Options())[0],)
 
 
 def _upgraded(values: tuple[str, ...], session: Session) -> tuple[Upgrade, tuple[str, ...]]:

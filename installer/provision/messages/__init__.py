@@ -22,8 +22,8 @@ _FOLDER = Path(__file__).parent
 _PLACE = re.compile(r"\{\{|\}\}|\{(\w+)\}")
 #: What stands between texts in English -> in Chinese. Full stops and brackets of Chinese need no space beside them.
 _BETWEEN = {", ": "、", "; ": "；", " ": "", " and ": " 和 ", " or ": " 或 "}
-_STOPS = (".", "。")
-_CHINESE = re.compile("[\u4e00-\u9fff]")
+_STOPS = ".。"
+_ENDS = tuple(".!?。！？")
 
 Template = str | Mapping[str, str]
 
@@ -168,10 +168,15 @@ def _sentence(text: str) -> str:
     return _stopped(text[:1].upper() + text[1:])
 
 
+def _is_chinese(text: str) -> bool:
+    """No pattern: compiling one over so many characters takes milliseconds, which every command would pay."""
+    return any("\u4e00" <= char <= "\u9fff" for char in text)
+
+
 def _stopped(text: str) -> str:
-    if text.endswith(_STOPS):
+    if text.endswith(_ENDS):
         return text
-    return text + ("。" if _CHINESE.search(text) else ".")
+    return text + ("。" if _is_chinese(text) else ".")
 
 
 def _raised(text: str) -> str:
@@ -179,7 +184,7 @@ def _raised(text: str) -> str:
 
 
 def _lowered(text: str) -> str:
-    return text if _CHINESE.search(text) else text[:1].lower() + text[1:]
+    return text if _is_chinese(text) else text[:1].lower() + text[1:]
 
 
 def _unplaced(text: str, place: str) -> str:
@@ -187,7 +192,7 @@ def _unplaced(text: str, place: str) -> str:
 
 
 def _unstopped(text: str) -> str:
-    return text.rstrip("".join(_STOPS))
+    return text.rstrip(_STOPS)
 
 
 def said(text: object, lang: str) -> str:

@@ -7,7 +7,7 @@ from __future__ import annotations
 import re
 from functools import cache
 
-from provision.messages import _PLACE, Template, catalogue, message
+from provision.messages import _PLACE, Template, Text, catalogue, joined, message
 
 #: What places hold that may be empty; all others hold something.
 _SHAPES = {"where": "(?: in the order .+?)?"}
@@ -20,7 +20,11 @@ def recognised(text: str, *areas: str) -> str:
 
     Of several that fit, the one with most words of its own. Its values are looked at in the same way.
     """
-    return _recognised(text, areas, _DEPTH)
+    found = _recognised(text, areas, _DEPTH)
+    if isinstance(found, Text):
+        return found
+    parts = [_recognised(part, areas, _DEPTH) for part in text.split("; ")]
+    return joined(parts, "; ") if all(isinstance(part, Text) for part in parts) else text
 
 
 def _recognised(text: str, areas: tuple[str, ...], depth: int) -> str:

@@ -23,6 +23,8 @@ def library_findings(report: Sequence[Event], libraries: Sequence[Library]) -> I
                 yield from _version(event, libraries)
             case "search-path":
                 yield from (_shadowed(str(path)) for path in event.get("shadows") or ())
+            case "assembler" if not event.get("version") or not event.get("libdevice"):
+                yield _no_assembler(event)
             case "mapped" if libraries:
                 yield from (_foreign(str(path)) for path in event.get("elsewhere") or ())
 
@@ -32,6 +34,15 @@ def _not_loaded(event: Event) -> Finding:
         "library-not-loaded", message("verifying.not-loaded.summary", name=event.get("name")), str(event.get("error", "")),
         evidence=(Evidence(str(event.get("path", ""))),),
         remedies=(Remedy(message("verifying.not-loaded.way")),),
+    )  # fmt: skip
+
+
+def _no_assembler(event: Event) -> Finding:
+    missing = "" if event.get("libdevice") else message("verifying.assembler.libdevice")
+    return fault(
+        "library-assembler", message("verifying.assembler.summary"), str(event.get("error") or missing),
+        evidence=(Evidence(str(event.get("path", "")), str(event.get("version"))),),
+        remedies=(Remedy(message("verifying.assembler.way"), "provision apply PROFILE --reinstall"),),
     )  # fmt: skip
 
 
@@ -75,4 +86,8 @@ def library_facts(report: Sequence[Event]) -> dict[str, Any]:
         return {}
     answers = [e for e in report if e.get("event") == "library-version" and e.get("code") == 0]
     numbers = {str(e.get("library")): e.get("number") for e in answers}
-    return {"libraries": {"asked": result.get("asked"), "loaded": result.get("loaded"), "versions": numbers}}
+    told = {"asked": result.get("asked"), "loaded": result.get("loaded"), "versions": numbers}
+    ptxas = next(
+        (str(e.get("version")) for e in report if e.get("event") == "assembler" and e.get("version")), ""
+    )
+    return {"libraries": {**told, **({"ptxas": ptxas} if ptxas else {})}}

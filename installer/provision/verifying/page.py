@@ -47,7 +47,7 @@ _HTML = {"en": "en", "zh": "zh-CN"}
 
 
 def _t(lang: str, key: str, **values: object) -> str:
-    return message(f"verifying.page.{key}", **values).said(lang)
+    return message(f"page.{key}", **values).said(lang)
 
 
 def page(receipt: Receipt, lock: Lock | None = None, lang: str = "en") -> str:
@@ -109,11 +109,11 @@ def _machine(receipt: Receipt, lang: str) -> Iterator[str]:
 
 
 def _because(choice: Choice, lang: str) -> str:
-    return _t(lang, "chosen-because", because=choice.because, level=_t(lang, f"level.{choice.confidence}"))
+    return _t(lang, "chosen-because", because=choice.because, level=_t(lang, f"level-{choice.confidence}"))
 
 
 def _fact(name: str, lang: str) -> str:
-    return _t(lang, f"machine.{name}") if exists(f"verifying.page.machine.{name}") else name
+    return _t(lang, f"machine-{name}") if exists(f"page.machine-{name}") else name
 
 
 def _words(value: Any) -> str:
@@ -175,10 +175,7 @@ def _job_rows(job: JobResult, lang: str) -> Iterator[tuple[str, str]]:
 def _libraries(value: Any, lang: str) -> str:
     if not isinstance(value, Mapping):
         return ""
-    said_so = [
-        message("verifying.page.says", name=k, version=v)
-        for k, v in dict(value.get("versions") or {}).items()
-    ]
+    said_so = [message("page.says", name=k, version=v) for k, v in dict(value.get("versions") or {}).items()]
     key = "loaded-versions" if said_so else "loaded"
     return _t(lang, key, loaded=value.get("loaded"), asked=value.get("asked"), versions=said_so)
 

@@ -7,15 +7,14 @@ from importlib.resources import files
 from typing import Any
 
 from provision.messages import message
+from provision.parsed import parsed
 
 
 @cache
 def rows() -> dict[str, Any]:
     """All sections of rows.yaml as plain data."""
-    import yaml
-
     text = files(__package__).joinpath("rows.yaml").read_text(encoding="utf-8")
-    loaded: dict[str, Any] = yaml.safe_load(text)
+    loaded: dict[str, Any] = parsed(text)
     return loaded
 
 
