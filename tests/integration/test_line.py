@@ -366,3 +366,12 @@ def test_the_whole_line_in_chinese(shop: LoopbackIndex, folder: Path) -> None:
     assert "列出的每个包都能导入" in page
     kept = json.loads((folder / ".provision" / ".venv" / "receipts" / "1.json").read_text())
     assert kept["proves"].startswith("Every named package imports")
+    for words in (
+        ("plan", path.name, "--reinstall", "--json"),
+        ("receipt", "list", "--json"),
+        ("history", "--json"),
+    ):
+        both = [provision(folder, *words, "--lang", lang).document for lang in ("en", "zh")]
+        for document in both:
+            document.get("sizes", {}).pop("free", None)
+        assert both[0] == both[1]
