@@ -1,4 +1,4 @@
-"""provision's conda engine beside rattler called bare: solve, fetch and install, nothing to do, remove.
+"""provision's conda engine beside rattler called bare: solve, fetch and install, nothing to do, remove, the way back.
 
     python benchmarks/against_rattler.py [--packages 80] [--repeat 5]
 
@@ -10,8 +10,11 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import os
 import shutil
 import statistics
+import subprocess
+import sys
 import tempfile
 import time
 from collections.abc import Callable
@@ -22,6 +25,8 @@ import rattler
 from tests.support.channels import PLACEHOLDER, Channel, Content
 
 from provision.model.lock import CondaArtifact
+from provision.pipeline.environments import Options, run_apply
+from provision.pipeline.session import Session
 from provision.ports import CondaRequest
 from provision.world.channels import ChannelConfig
 from provision.world.conda import RattlerEngine
@@ -65,11 +70,15 @@ class Bare:
     def install(self, records: list[rattler.RepoDataRecord], prefix: Path) -> None:
         asyncio.run(rattler.install(records, prefix, cache_dir=self.cache / "pkgs", show_progress=False))  # type: ignore[arg-type]
 
+    def back(self, records: list[rattler.RepoDataRecord], prefix: Path) -> None:
+        """There is no other than installing the former set again."""
+        self.install(records, prefix)
+
 
 class Ours:
     def __init__(self, made: Channel, cache: Path) -> None:
         places = ChannelConfig(custom={made.name: made.root.as_uri()})
-        self.name, self.engine = made.name, RattlerEngine(places, IndexConfig(), cache)
+        self.made, self.name, self.engine = made, made.name, RattlerEngine(places, IndexConfig(), cache)
 
     def solve(self, last: str) -> tuple[CondaArtifact, ...]:
         request = CondaRequest(
@@ -82,6 +91,48 @@ class Ours:
     def install(self, artifacts: tuple[CondaArtifact, ...], prefix: Path) -> None:
         files = self.engine.fetch(artifacts, lambda n: None)
         self.engine.install(str(prefix), str(prefix), artifacts, files, [])
+
+    def back(self, artifacts: tuple[CondaArtifact, ...], prefix: Path) -> None:
+        """A whole process, Python's start included: `provision rollback`."""
+        subprocess.run(
+            rollback(), cwd=prefix.parent.parent / "project", check=True, stdout=subprocess.DEVNULL
+        )
+
+
+_TURN = [2]
+
+
+def rollback() -> list[str]:
+    """Between generation 1 and 2, there and back."""
+    _TURN[0] = 3 - _TURN[0]
+    return [sys.executable, "-m", "provision", "rollback", "--to", str(_TURN[0])]
+
+
+def two_generations(made: Channel, folder: Path, last: str) -> None:
+    """A project whose environment has two generations: all packages, and one of them."""
+    folder.mkdir()
+    os.environ["CONDARC"] = str(made.condarc(folder / "condarc"))
+    os.environ["PROVISION_CACHE"] = str(folder / "cache")
+    for packages in (last, "p0"):
+        (folder / "team.yaml").write_text(
+            f"schema: 1\nname: team\npython: '{sys.version_info[0]}.{sys.version_info[1]}'\npackages: [{packages}]\n"
+            f"environment: {{manager: conda, path: .env, channels: [{made.name}]}}\n"
+        )
+        run_apply("team.yaml", Session(folder=folder), Options(yes=True))
+
+
+def extra() -> None:
+    """What the extra costs: bytes on disk, and loading it."""
+    folder = Path(str(rattler.__file__)).parent
+    size = sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
+    times = {}
+    for code in ("pass", "import rattler"):
+        runs = [
+            clocked(lambda code=code: subprocess.run([sys.executable, "-c", code], check=True))[0]
+            for _ in range(9)
+        ]
+        times[code] = statistics.median(runs)
+    print(f"the extra: {size / 1e6:.0f} MB, loaded in {times['import rattler'] - times['pass']:.3f} s")
 
 
 def clocked(do: Callable[[], Any]) -> tuple[float, Any]:
@@ -97,6 +148,7 @@ def one_round(side: Any, work: Path, last: str) -> dict[str, float]:
     times["install, full cache"], _ = clocked(lambda: side.install(records, work / "two"))
     times["nothing to do"], _ = clocked(lambda: side.install(records, work / "two"))
     times["remove all but one"], _ = clocked(lambda: side.install(records[:1], work / "two"))
+    times["the way back"], _ = clocked(lambda: side.back(records, work / "two"))
     return times
 
 
@@ -109,6 +161,7 @@ def main() -> None:
     found: dict[str, dict[str, list[float]]] = {}
     try:
         made = channel(root / "channels", told.packages)
+        two_generations(made, root / "project", f"p{told.packages - 1}")
         for turn in range(told.repeat):
             for name, kind in (("bare", Bare), ("provision", Ours)):
                 work = root / f"{name}-{turn}"
@@ -125,6 +178,7 @@ def main() -> None:
     for step, sides in found.items():
         bare, ours = (statistics.median(sides[name]) for name in ("bare", "provision"))
         print(f"{step:24}{bare:10.3f}{ours:12.3f}{ours - bare:10.3f}")
+    extra()
 
 
 if __name__ == "__main__":

@@ -132,8 +132,8 @@ def killed(folder: Path, profile: Path, at: int) -> subprocess.CompletedProcess[
     return subprocess.run(command, cwd=folder, env=env, capture_output=True, text=True, check=False)
 
 
-def trials(folder: Path, number: int) -> None:
-    """A second apply with the real engine, killed at random moments of real processes."""
+def trials(folder: Path, number: int) -> dict[str, int]:
+    """A second apply with the real engine, killed at random moments of real processes. How many ended as which."""
     profile = write(folder, "packages: [alpha]\n")
     first = killed(folder, profile, 0)
     assert first.returncode == 0, first.stderr
@@ -143,28 +143,35 @@ def trials(folder: Path, number: int) -> None:
     shutil.copytree(folder, kept, symlinks=True)
     write(folder, "packages: [alpha, native]\n")
     moments = int(killed(folder, profile, 0).stdout.split()[-1])
-    chance = random.Random(7)
-    for at in sorted(chance.sample(range(3, moments), number)):
+    seed = int(os.environ.get("PROVISION_SEED", "0")) or random.SystemRandom().randrange(1 << 32)
+    print(f"PROVISION_SEED={seed}")
+    chance = random.Random(seed)
+    outcomes = {"old": 0, "new": 0}
+    for at in (chance.randint(3, moments) for _ in range(number)):
         shutil.rmtree(folder)
         shutil.copytree(kept, folder, symlinks=True)
         write(folder, "packages: [alpha, native]\n")
         done = killed(folder, profile, at)
-        assert done.returncode == -signal.SIGKILL, (at, done.stderr)
+        assert done.returncode == -signal.SIGKILL, (seed, at, done.stderr)
         recover(HostFiles(), str(environment), NOW)
         state = inspect(HostFiles(), str(environment))
-        assert state.kind == "ours", at
-        assert not state.drifted, at
+        assert state.kind == "ours", (seed, at)
+        assert not state.drifted, (seed, at)
         if state.generation == 1:
-            assert tree(environment.resolve()) == old, at
-            assert state.generations == (1,), at
+            assert tree(environment.resolve()) == old, (seed, at)
+            assert state.generations == (1,), (seed, at)
         else:
-            assert (environment / "bin" / "tool").is_file(), at
+            assert (environment / "bin" / "tool").is_file(), (seed, at)
+        outcomes["old" if state.generation == 1 else "new"] += 1
+    return outcomes
 
 
 def test_a_real_kill(channel: Channel, folder: Path) -> None:
-    trials(folder, 1)
+    assert sum(trials(folder, 1).values()) == 1
 
 
 @pytest.mark.slow
 def test_thirty_real_kills(channel: Channel, folder: Path) -> None:
-    trials(folder, 30)
+    outcomes = trials(folder, 30)
+    print(outcomes)
+    assert sum(outcomes.values()) == 30

@@ -7,7 +7,7 @@ import os
 import subprocess
 from pathlib import Path
 
-from tests.support.channels import PLACEHOLDER, Channel, link_script
+from tests.support.channels import PLACEHOLDER, Channel, Content, link_script
 from tests.support.command import provision, running_python
 from tests.support.conda_lines import write
 from tests.support.index import LoopbackIndex
@@ -19,6 +19,8 @@ def test_from_profile_to_proven_environment(
     """The bundled cpu-conda, its channel a local one. The tiny torch cannot train: it is imported only."""
     index.wheel("extra", "1.0")
     channel.add("pytorch", "2.4.0", build="cpu_py_0", subdir="linux-64", depends=["python"])
+    module = {"site-packages/bare_thing/__init__.py": Content(b"X = 1\n")}
+    channel.add("bare-thing", "1.0", module, noarch="python", depends=["python"])
     channel.index()
     (isolated_home / ".condarc").write_text(
         f"mirrored_channels: {{conda-forge: ['{channel.folder.as_uri()}']}}\n"
@@ -27,12 +29,14 @@ def test_from_profile_to_proven_environment(
     path = folder / "team.yaml"
     path.write_text(
         f"schema: 1\nname: team\nextends: {base}\npython: '{running_python()}'\ntargets: [linux-x86_64]\n"
-        "packages: [alpha, native]\nenvironment: {path: .env, wheels: [extra]}\nsmoke: {jobs: [imports]}\n",
+        "packages: [alpha, native, bare-thing]\nenvironment: {path: .env, wheels: [extra]}\nsmoke: {jobs: [imports]}\n",
         encoding="utf-8",
     )
     ran = provision(folder, "apply", path.name, "--json")
     assert ran.code == 0, ran.err
     assert ran.document["receipt"]["verdict"] == "passed"
+    (job,) = ran.document["receipt"]["jobs"]
+    assert "bare_thing" in json.dumps(job), "conda's own record names the modules where no wheel's does"
     environment = folder / ".env"
     assert os.readlink(environment).endswith("/generations/1")
 

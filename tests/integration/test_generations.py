@@ -132,10 +132,13 @@ def test_nothing_is_made_where_there_is_nothing(folder: Path, isolated_home: Pat
     assert not list(folder.iterdir())
 
 
-def test_rollback_loads_nothing_heavy() -> None:
-    code = "import sys, provision.cli.verb_rollback, provision.pipeline.returning, provision.world.mutex\n"
-    code += "import provision.cli.group, provision.pipeline.places, provision.applying.recovery\n"
-    code += "heavy = {'pydantic', 'yaml', 'rich', 'httpx', 'packaging', 'filelock', 'psutil', 'provision.ports'}\n"
+@pytest.mark.parametrize("verb", ["rollback", "history", "status", "recover"])
+def test_quick_verbs_load_nothing_heavy(verb: str) -> None:
+    code = f"import sys, provision.cli.verb_{verb}, provision.pipeline.returning, provision.world.mutex\n"
+    code += "import provision.cli.group, provision.pipeline.places, provision.applying.recovery, provision.inspecting\n"
+    code += "from provision.cli.showing import show_status\n" if verb == "status" else ""
+    code += "heavy = {'pydantic', 'yaml', 'rich', 'httpx', 'packaging', 'filelock', 'psutil', 'hashlib', 'shutil',\n"
+    code += "    'provision.ports', 'provision.knowledge', 'provision.pipeline.environments', 'rattler'}\n"
     code += "print(sorted(heavy & set(sys.modules)))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable
@@ -11,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from provision.world.conda import RattlerEngine
+from tests.integration.test_faults import mount, mounted
 from tests.integration.test_in_place import hashes
 from tests.support.channels import Channel
 from tests.support.command import profile, provision, running_python
@@ -191,3 +193,57 @@ def test_what_was_changed_in_place_is_known(shop: LoopbackIndex, folder: Path) -
     assert provision(folder, "status").code == 0
     put(environment, "keras-nightly")
     assert provision(folder, "status", "--json").document["drifted"] is True
+
+
+def test_what_is_condas_or_read_only_is_refused_with_the_way_out(shop: LoopbackIndex, folder: Path) -> None:
+    environment = made_by_conda(folder)
+    shop.wheel("kept", "2.0")
+    path = profile(folder, "packages: [kept]\n")
+    words = ("apply", path.name, "--in-place", "--yes", "--json")
+    before = hashes(folder)
+    ran = provision(folder, *words)
+    assert (ran.code, ran.codes) == (5, ["conda-managed"])
+    assert "conda remove kept" in [r["command"] for r in ran.document["findings"][0]["remedies"]]
+    (environment / "condabin").mkdir()
+    (environment / "condabin" / "conda").write_text("#!/bin/sh\n")
+    ran = provision(folder, *words)
+    assert (ran.code, ran.codes) == (5, ["conda-base"])
+    shutil.rmtree(environment / "condabin")
+    assert hashes(folder) == before
+    with mounted(folder / "disk", "8m") as disk:
+        shutil.move(made_by_uv(disk), disk / "theirs")
+        mount("-o", "remount,ro", str(disk))
+        ran = provision(folder, *words, "--environment", "disk/theirs")
+        assert (ran.code, ran.codes) == (5, ["read-only"])
+        assert ran.document["findings"][0]["remedies"]
+
+
+@pytest.mark.slow
+def test_a_real_tensorflow_is_mended_where_it_stands(tmp_path: Path) -> None:
+    """tensorflow over tensorflow-cpu and keras-nightly over keras, as years of `pip install` leave it; then it trains."""
+    if running_python() not in ("3.10", "3.11", "3.12", "3.13"):
+        pytest.skip("the committed lock is for Python 3.10 to 3.13")
+    environment = made_by_uv(tmp_path)
+    put(environment, "tensorflow-cpu==2.21.0", "numpy<2.3")
+    put(environment, "tensorflow==2.21.0", "keras-nightly", "numpy<2.3")
+    (environment / LIBRARY / "~ensorflow").mkdir()
+    profiles = Path(__file__).parents[2] / "profiles"
+    words = (str(profiles / "cpu-tensorflow.yaml"), "--in-place", "--locked", "--json")
+    shown = provision(tmp_path, "plan", *[w for w in words if w != "--locked"], timeout=600)
+    removed = {
+        s["subject"].split(" ")[0]: s["reason"] for s in shown.document["steps"] if s["action"] == "remove"
+    }
+    assert removed["tensorflow"] == "the lock says that it must be absent"
+    assert "is installed again" in removed["tensorflow-cpu"]
+    assert "the same folder `keras`" in removed["keras-nightly"]
+    assert f"{LIBRARY}/~ensorflow" in removed
+    ran = provision(tmp_path, "apply", *words, "--yes", timeout=1500)
+    assert (ran.code, ran.document["outcome"]) == (0, "changed"), ran
+    receipt = ran.document["receipt"]
+    job = next(job for job in receipt["jobs"] if job["job"] == "tensorflow")
+    assert (receipt["verdict"], job["verdict"]) == ("passed", "passed")
+    assert job["losses"][-1] < job["losses"][0] / 2
+    assert provision(tmp_path, "verify", "--files", "--json").document["verdict"] == "passed"
+    assert provision(tmp_path, "status", "--json").document["kind"] == "adopted"
+    again = provision(tmp_path, "apply", *words, "--yes")
+    assert (again.code, again.document["outcome"]) == (0, "unchanged")

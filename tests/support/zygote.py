@@ -61,13 +61,18 @@ class Zygote:
 
 
 def _load() -> None:
-    """All of provision but what runs elsewhere, and what it loads late."""
+    """All of provision but what runs elsewhere, what it loads late, and the tables that it comes with."""
     import provision
 
     for found in pkgutil.walk_packages(provision.__path__, "provision."):
         parts = found.name.split(".")
         if not set(parts) & {*_LEFT_OUT, "__main__"}:
             importlib.import_module(found.name)
+    from provision.knowledge import load_knowledge
+    from provision.verifying.rows import rows
+
+    load_knowledge().list()
+    rows()
     for name in ("yaml", "httpx", "pydantic", "psutil", "filelock", "rich.progress", "packaging.specifiers"):
         importlib.import_module(name)
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -20,14 +21,20 @@ from provision.messages import LANGUAGES, catalogue
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
 
-#: A run without blanks, or a wide character with the marks that must stay with it, and the blanks behind.
-_TOKEN = re.compile(r"[（《「]*(?:[^\s\u2e80-\uffef]+|[\u2e80-\uffef])[，。：；、？！）》」…]*\s*")
+
+@cache
+def _token() -> re.Pattern[str]:
+    """A run without blanks, or a wide character with the marks that must stay with it, and the blanks behind.
+
+    Compiled late: it takes milliseconds, and only help in Chinese needs it.
+    """
+    return re.compile(r"[（《「]*(?:[^\s\u2e80-\uffef]+|[\u2e80-\uffef])[，。：；、？！）》」…]*\s*")
 
 
 def wrap(text: str, columns: int) -> list[str]:
     """Lines of a text that may break between any two wide characters, and elsewhere at blanks."""
     lines, line = [], ""
-    for token in _TOKEN.findall(text):
+    for token in _token().findall(text):
         if line and width((line + token).rstrip()) > columns:
             lines.append(line.rstrip())
             line = ""

@@ -248,7 +248,7 @@ class Knowledge:
     def _rows_of(self, number: int) -> tuple[Row, ...]:
         if number not in self._read:
             origin, text = self._files[number]
-            self._read[number] = tuple(read_rows(text, origin))
+            self._read[number] = _parsed(origin, text)
         return self._read[number]
 
 
@@ -275,6 +275,11 @@ def _packaged() -> tuple[tuple[str, str], ...]:
         for file in files
         if not file.name.startswith(_NOT_OURS)
     )
+
+
+@lru_cache(maxsize=256)
+def _parsed(origin: str, text: str) -> tuple[Row, ...]:
+    return tuple(read_rows(text, origin))
 
 
 @lru_cache(maxsize=256)

@@ -25,11 +25,13 @@ def contradictions(profile: Profile, root: Table) -> list[Finding]:
 
 
 def _unlocked(profile: Profile, root: Table) -> Iterator[Finding]:
-    """A reason for a lock that is not there, of a target that has none anyway."""
+    """A reason for a lock that is not there, of a target that has none anyway. What a base says is the base's."""
     table = root.get("unlocked")
+    if profile.extends:
+        return
     for target in (t for t in profile.unlocked if profile.targets and t not in profile.targets):
-        what = f"'{target}' is none of the profile's targets"
-        yield _at(table, "contradiction", what, "remove it, or add it to 'targets'")
+        what = message("loading.unlocked.is-no-target", target=target)
+        yield _at(table, "contradiction", what, message("loading.unlocked.remove-or-add-it"))
 
 
 def _only_conda(profile: Profile, root: Table) -> Iterator[Finding]:

@@ -4,6 +4,7 @@ Each distribution gets a process of its own: what one import does to the interpr
 crash must not hide the packages after it.
 """
 
+import json
 import os
 import re
 import subprocess
@@ -66,7 +67,12 @@ def lines(path):
 
 def modules(name, metadata):
     """What to import for a distribution: the modules that bear its name, or else all that it brings."""
-    found = importable(recorded(metadata) or declared(metadata))
+    return chosen(name, recorded(metadata) or declared(metadata))
+
+
+def chosen(name, names):
+    """Of importable names those that bear the package's name, or else all that are its own."""
+    found = importable(names)
     usable = [one for one in found if not one.startswith("_") and one.lower() not in BYSTANDERS]
     wanted = canonical(name)
     own = [one for one in usable if canonical(one) == wanted]
@@ -81,8 +87,12 @@ def declared(metadata):
 
 
 def recorded(metadata):
-    """Importable names in RECORD: a module at the top, or the outermost folders that have an __init__."""
-    files = [split(line) for line in lines(os.path.join(metadata, "RECORD"))]
+    """Importable names in RECORD."""
+    return outermost([split(line) for line in lines(os.path.join(metadata, "RECORD"))])
+
+
+def outermost(files):
+    """Importable names of files in site-packages: a module at the top, or the outermost folders that have an __init__."""
     parts = [file.replace("\\", "/").split("/") for file in files if SUFFIX.search(file)]
     parts = [one for one in parts if one[0] not in ("..", "") and not one[0].endswith((".data", ".libs", ".dist-info"))]
     packages = {tuple(one[:-1]) for one in parts if one[-1].split(".")[0] == "__init__"}
@@ -101,6 +111,18 @@ def split(line):
     if line.startswith('"'):
         return line[1:].split('"', 1)[0]
     return line.split(",", 1)[0]
+
+
+def of_conda(name):
+    """(version, modules) of a conda package that holds Python code without a distribution's metadata; else empty."""
+    folder = os.path.join(sys.prefix, "conda-meta")
+    for entry in sorted(os.listdir(folder)) if os.path.isdir(folder) else ():
+        parts = entry[: -len(".json")].rsplit("-", 2)
+        if entry.endswith(".json") and len(parts) == 3 and canonical(parts[0]) == canonical(name):
+            with open(os.path.join(folder, entry), encoding="utf-8") as stream:
+                files = json.load(stream).get("files", ())
+            return parts[1], chosen(name, outermost([one.partition("site-packages/")[2] for one in files]))
+    return "", []
 
 
 def run(report, chosen):
@@ -125,11 +147,14 @@ def child(report, chosen, name):
 
 def one(report, name, known):
     report.begin("import")
-    if canonical(name) not in known:
+    if canonical(name) in known:
+        version, metadata = known[canonical(name)]
+        found = modules(name, metadata)
+    else:
+        version, found = of_conda(name)
+    if not version:
         report.emit("missing")
         return
-    version, metadata = known[canonical(name)]
-    found = modules(name, metadata)
     started = time.time()
     for module in found:
         _report.import_module(report, module)
