@@ -65,8 +65,23 @@ LINES = (
 )  # fmt: skip
 
 
+#: Seconds after which a person would have given up.
+PATIENCE = 300
+
+
 def run(command: Sequence[str], folder: Path) -> tuple[int, str, str]:
-    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False, encoding="utf-8")
+    try:
+        done = subprocess.run(
+            command,
+            cwd=folder,
+            capture_output=True,
+            text=True,
+            check=False,
+            encoding="utf-8",
+            timeout=PATIENCE,
+        )
+    except subprocess.TimeoutExpired:
+        return 1, "", f"ERROR: no answer within {PATIENCE} s"
     return done.returncode, done.stdout, done.stderr
 
 
@@ -123,22 +138,26 @@ def cell(text: str) -> str:
     return " ".join(text.replace("|", "\\|").split())
 
 
+def in_table(line: Line, pip: str, provision: str) -> str:
+    return f"| `{line.words}` | {line.target}, Python {line.python} | {cell(pip)} | {cell(provision)} |"
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--only", default="", help="lines that contain this")
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
     rows = []
+    if not options.json:
+        print("| line | for | pip | provision |\n|---|---|---|---|")
     for line in (one for one in LINES if options.only in one.words):
         with tempfile.TemporaryDirectory() as folder:
             place = Path(folder)
             rows.append((line, by_pip(line, place), by_provision(line, place)))
+            if not options.json:
+                print(in_table(*rows[-1]), flush=True)
     if options.json:
         print(json.dumps([{"line": r[0].words, "pip": r[1], "provision": r[2]} for r in rows], indent=2))
-        return
-    print("| line | for | pip | provision |\n|---|---|---|---|")
-    for line, pip, provision in rows:
-        print(f"| `{line.words}` | {line.target}, Python {line.python} | {cell(pip)} | {cell(provision)} |")
 
 
 if __name__ == "__main__":

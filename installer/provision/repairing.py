@@ -128,7 +128,9 @@ def _removals(
     locked: dict[str, Artifact] = {canonicalize_name(a.name): a for a in lock.packages}
     gone: dict[str, tuple[Installed, str]] = {}
     for one in inventory.distributions:
-        again = "asked to install it again" if all_again and one.name in locked else ""
+        again = (
+            message("repairing.removals.asked-to-install-again") if all_again and one.name in locked else ""
+        )
         if because := _why_it_goes(one, locked, lock, families) or again:
             gone[one.info] = (one, because)
     # Taking one of two that share files breaks the other: those of the lock are put back whole.
@@ -225,7 +227,13 @@ def _steps(
             "sha256": artifact.sha256,
         }
         subject = f"{artifact.name} {artifact.version}"
-        yield Step(action="install", kind="in-place", subject=subject, reason="the lock has it", args=args)
+        yield Step(
+            action="install",
+            kind="in-place",
+            subject=subject,
+            reason=message("repairing.steps.lock-has-it"),
+            args=args,
+        )
     if coming or removals or remains:
         for job in wish.jobs:
             args = {"device": wish.proof_device}

@@ -261,6 +261,8 @@ def test_files_of_another_size_or_content(here: Here, env: Env) -> None:
     ran = here("doctor", "--json")
     assert ran.document["cause"] == "files-changed", "a library of another size cannot be loaded"
     assert "torch/lib/libc10.so" in str(finding(ran, "files-changed")["evidence"])
+    command = finding(ran, "files-changed")["remedies"][0]["command"]
+    assert "torch==2.5.1+cpu --index-url https://download.pytorch.org/whl/cpu" in command
 
 
 def test_files_that_two_wrote_are_no_damage(here: Here, env: Env) -> None:

@@ -95,3 +95,10 @@ def test_a_file_that_is_not_there(here: Here) -> None:
     ran = here("lint", "none.txt", "--json")
     assert (ran.code, ran.codes) == (2, ["unreadable"])
     assert here("lint").code == 2
+
+
+def test_files_of_other_kinds_are_left_out(files: Path, here: Here) -> None:
+    (files / "notes.md").write_text("# Notes\n\n- install tf-estimator\n")
+    ran = here("lint", "notes.md", "team.yaml", "--json")
+    assert (ran.code, ran.codes) == (1, ["unknown-key", "dead-name", "not-read"])
+    assert here("lint", "notes.md").code == 0

@@ -164,3 +164,27 @@ def test_nothing_to_lock(tiny_tensorflow: LoopbackIndex, tmp_path: Path, tiny: H
     ran = tiny("lock", "--all", "--python", "3.12", "--json")
     assert (ran.code, ran.codes) == (2, ["nothing-to-lock"])
     assert tiny("lock").code == 2
+
+
+MIXED = """\
+schema: 1
+name: {name}
+targets: [linux-x86_64, windows-x86_64]
+python: "3.10"
+frameworks: {{tensorflow: "*"}}
+variants:
+- {{name: old-windows, targets: [windows-x86_64], frameworks: {{tensorflow: ==2.10.1}}}}
+- {{name: any}}
+"""
+
+
+@pytest.mark.parametrize(("target", "variant"), [("windows-x86_64", "old-windows"), ("linux-x86_64", "any")])
+def test_the_lock_of_one_machine(
+    tiny_tensorflow: LoopbackIndex, tmp_path: Path, tiny: Here, target: str, variant: str
+) -> None:
+    profile(tmp_path, "m", MIXED)
+    system, arch = target.split("-")
+    (tmp_path / "there.yaml").write_text(f"os: {system}\narch: {arch}\n")
+    ran = tiny("lock", "profiles/m.yaml", "--machine", "there.yaml", "--json")
+    assert ran.code == 0, ran
+    assert [(d["variant"], d["target"]) for d in ran.document["locks"]] == [(variant, target)]

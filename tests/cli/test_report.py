@@ -12,12 +12,14 @@ import pytest
 
 from provision.diagnosing.redacting import Redactor, hosts_in, secret_variables
 from provision.model.state import Layout, Record
+from provision.pipeline import reporting
 from tests.cli.conftest import Here
 from tests.cli.test_doctor import TORCH, Env
 
 USER, HOST, PASSWORD, TOKEN = "ada.lovelace", "gpu-node-17", "hunter2-of-the-mirror", "hf_" + "Ab1" * 11
 PROXY, MIRROR, VALUE = "proxy.analytical.example", "nexus.analytical.example", "0xDEADBEEF-value-of-a-secret"
-PLANTED = (USER, HOST, PASSWORD, TOKEN, PROXY, MIRROR, VALUE)
+CLIENT = "203.0.113.77"
+PLANTED = (CLIENT, "198.51.100.2", USER, HOST, PASSWORD, TOKEN, PROXY, MIRROR, VALUE)
 
 
 @pytest.fixture
@@ -28,7 +30,7 @@ def planted(tmp_path: Path, isolated_home: Path, monkeypatch: pytest.MonkeyPatch
     values = {
         "HOME": str(home), "USERPROFILE": str(home), "USER": USER, "LOGNAME": USER, "MY_API_TOKEN": VALUE,
         "HTTPS_PROXY": f"http://{USER}:{PASSWORD}@{PROXY}:3128", "CUDA_HOME": str(home / "cuda"),
-        "TORCH_HOME": f"/mnt/{USER}/torch", "TF_NOTE": f"https://{USER}:{PASSWORD}@{MIRROR}/simple",
+        "SSH_CONNECTION": f"{CLIENT} 51234 198.51.100.2 22", "TORCH_HOME": f"/mnt/{USER}/torch", "TF_NOTE": f"https://{USER}:{PASSWORD}@{MIRROR}/simple",
     }  # fmt: skip
     for name, value in values.items():
         monkeypatch.setenv(name, value)
@@ -69,11 +71,40 @@ def test_no_secret_comes_out(here: Here, planted: Env, tmp_path: Path) -> None:
     )
     ran = here("report", ".venv", "--log", "train.log", "--json")
     assert ran.code == 0
-    files = unpacked((tmp_path / "provision-report.zip").read_bytes())
+    packed = (tmp_path / "provision-report.zip").read_bytes()
+    files = unpacked(packed)
+    assert not any(secret.encode() in packed for secret in PLANTED)
     everything = "\n".join([*files, *files.values()])
     for secret in (*PLANTED, "5f8a2c1e", "1322618012345", "10.20.30.40", "analytical"):
         assert secret not in everything, secret
     assert str(tmp_path / "home" / USER) not in everything
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "utf-16-be", "utf-32", "gbk"])
+def test_no_encoding_hides_a_secret(here: Here, planted: Env, tmp_path: Path, encoding: str) -> None:
+    coloured = f"{USER[:3]}\x1b[31m{USER[3:]}\x1b[0m"
+    text = (
+        f"训练 at /home/{USER}/x on {HOST}, {coloured}: Bearer {TOKEN}\nhttp://{USER}:{PASSWORD}@{PROXY}\n"
+        * 300
+    )
+    (tmp_path / "train.log").write_bytes(text.encode(encoding))
+    assert here("report", ".venv", "--log", "train.log", "--json").code == 0
+    files = unpacked((tmp_path / "provision-report.zip").read_bytes())
+    log = files["provision-report/log.txt"]
+    assert log.count("训练 at /home/USER/x on HOST, USER: Bearer SECRET") >= 299
+    assert not [secret for secret in PLANTED if secret in log]
+
+
+def test_only_the_end_of_a_huge_log_is_taken(
+    here: Here, planted: Env, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(reporting, "_LIMIT", 1000)
+    (tmp_path / "train.log").write_bytes(("first\n" + "step\n" * 2000 + "the end\n").encode("utf-16"))
+    here("report", ".venv", "--log", "train.log")
+    log = unpacked((tmp_path / "provision-report.zip").read_bytes())["provision-report/log.txt"]
+    assert len(log) <= 1000
+    assert log.endswith("step\nthe end\n")
+    assert "first" not in log
 
 
 def test_what_is_needed_comes_out(here: Here, planted: Env, tmp_path: Path) -> None:

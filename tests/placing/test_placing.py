@@ -22,7 +22,11 @@ CUDA = {
     "nvidia-cusolver-cu11": ("11.4.1.48", "cusolver", ["libcusolver.so.11"]),
     "nvidia-cusparse-cu11": ("11.7.5.86", "cusparse", ["libcusparse.so.11"]),
     "nvidia-cuda-cupti-cu11": ("11.8.87", "cuda_cupti", ["libcupti.so.11.8"]),
-    "nvidia-cuda-nvcc-cu11": ("11.8.89", "cuda_nvcc", []),
+}
+COMPILERS = {
+    "nvidia/__init__.py": "",
+    "nvidia/cuda_nvcc/bin/ptxas": "#!/bin/sh\necho Cuda compilation tools, release 11.8, V11.8.89\n",
+    "nvidia/cuda_nvcc/nvvm/libdevice/libdevice.10.bc": "code",
 }
 PARTS = ["ops_infer", "ops_train", "cnn_infer", "cnn_train", "adv_infer", "adv_train"]
 CUDNN = ["libcudnn.so.8", *(f"libcudnn_{part}.so.8" for part in PARTS)]
@@ -64,6 +68,7 @@ def shop(index: LoopbackIndex, libraries: dict[str, bytes]) -> LoopbackIndex:
     for name, (version, folder, names) in CUDA.items():
         files = {f"nvidia/{folder}/lib/{one}": libraries[one] for one in names}
         index.wheel(name, version, files={"nvidia/__init__.py": "", **files})
+    index.wheel("nvidia-cuda-nvcc-cu11", "11.8.89", files=COMPILERS)
     files = {f"nvidia/cudnn/lib/{one}": libraries[one] for one in CUDNN}
     index.wheel("nvidia-cudnn-cu11", "8.6.0.163", files={"nvidia/__init__.py": "", **files})
     index.wheel("tensorflow", "2.12.1", files={"tensorflow/__init__.py": "__version__ = '2.12.1'\n"})
@@ -104,8 +109,10 @@ def test_placed_found_proven_and_seen_when_gone(
     job = done["receipt"]["jobs"][0]
     assert (job["job"], job["verdict"], job["facts"]["libraries"]["loaded"]) == ("libraries", "passed", 14)
     assert job["facts"]["libraries"]["versions"] == {"cudnn": 8600}
+    assert job["facts"]["libraries"]["ptxas"] == "11.8"
     _hook_waits_for_a_framework(folder)
     _ours_win(folder, libraries)
+    _xla_is_told(folder)
 
     link = packages(folder) / "tensorflow" / "libcudnn_ops_infer.so.8"
     assert os.readlink(link) == "../nvidia/cudnn/lib/libcudnn_ops_infer.so.8"
@@ -114,11 +121,14 @@ def test_placed_found_proven_and_seen_when_gone(
     sound = provision(folder, "verify", "--files", "--json")
     assert (sound.code, sound.document["findings"]) == (0, [])
     link.unlink()
+    (packages(folder) / "nvidia" / "cuda_nvcc" / "bin" / "ptxas").write_text("#!/bin/sh\nexit 1\n")
     (packages(folder) / "nvidia" / "cudnn" / "lib" / "libcudnn.so.8").unlink()
     (packages(folder) / "nvidia" / "cudnn" / "lib" / "libcudnn.so.8").write_bytes(b"another")
     assert provision(folder, "status").code == 1
     broken = provision(folder, "verify", "--files", "--json")
-    assert (broken.code, sorted(broken.codes)) == (1, ["file-altered", "file-missing"])
+    assert (broken.code, sorted(broken.codes)) == (1, ["file-altered", "file-altered", "file-missing"])
+    shown = provision(folder, "verify", "--device", "cpu", "--json")
+    assert (shown.code, sorted(set(shown.codes))) == (1, ["library-assembler", "library-not-loaded"])
 
 
 def _hook_waits_for_a_framework(folder: Path) -> None:
@@ -128,6 +138,24 @@ def _hook_waits_for_a_framework(folder: Path) -> None:
     python = folder / ".venv" / "bin" / "python"
     ran = subprocess.run([python, "-c", code], capture_output=True, text=True, check=True)
     assert ran.stdout.strip() == "['_provision_libraries']"
+
+
+def _xla_is_told(folder: Path) -> None:
+    """ptxas by PATH and by XLA_FLAGS, libdevice by XLA_FLAGS; what the user has said in XLA_FLAGS is left to them."""
+    code = "import os, shutil, tensorflow; print(shutil.which('ptxas')); print(os.environ['XLA_FLAGS'])"
+    place = packages(folder) / "nvidia" / "cuda_nvcc"
+    named = f'--xla_gpu_cuda_data_dir="{place}"'
+    for given, flags in {
+        "": named,
+        "--xla_dump_to=/tmp/x": f"--xla_dump_to=/tmp/x {named}",
+        "--xla_gpu_cuda_data_dir=/usr": "--xla_gpu_cuda_data_dir=/usr",
+        "flags.txt": "flags.txt",
+    }.items():
+        ran = subprocess.run(
+            [folder / ".venv" / "bin" / "python", "-c", code], env={**os.environ, "XLA_FLAGS": given},
+            capture_output=True, text=True, check=True,
+        )  # fmt: skip
+        assert ran.stdout.splitlines() == [str(place / "bin" / "ptxas"), flags]
 
 
 def _ours_win(folder: Path, libraries: dict[str, bytes]) -> None:

@@ -188,7 +188,7 @@ def _zip(members: Mapping[str, bytes]) -> bytes:
         for path, data in members.items():
             member = zipfile.ZipInfo(path, _EPOCH)
             member.create_system = 3
-            member.external_attr = 0o100644 << 16
+            member.external_attr = (0o100755 if "/bin/" in path else 0o100644) << 16
             archive.writestr(member, data)
     return buffer.getvalue()
 

@@ -31,7 +31,7 @@ def test_a_row_is_sourced_and_written_in_both_languages(row: Symptom) -> None:
     assert row.examples
     if row.kind == "fact":
         return
-    assert row.evidence in ("maintainer", "reported", "measured", "artifact", "docs", "recalled")
+    assert row.evidence in ("maintainer", "reported", "measured", "artifact", "docs")
     for text in texts(row):
         assert text.en
         assert text.zh

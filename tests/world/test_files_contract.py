@@ -61,12 +61,12 @@ def test_the_pointer_moves_and_is_seen_through(files: Files, root: str) -> None:
     assert files.pointed(f"{root}/env") is None
     for number in "121":
         files.point(f"{root}/env", f"{root}/.provision/{number}")
-        assert files.pointed(f"{root}/env") == f"{root}/.provision/{number}"
+        assert files.pointed(f"{root}/env") == os.path.normpath(f"{root}/.provision/{number}")
         assert files.read_text(f"{root}/env/n") == number
         assert files.listdir(f"{root}/env") == ("n",)
     found = files.stat(f"{root}/env")
     assert found is not None
-    assert (found.is_dir, found.link) == (False, f"{root}/.provision/1")
+    assert (found.is_dir, found.link) == (False, os.path.normpath(f"{root}/.provision/1"))
     assert set(files.listdir(root)) == {".provision", "env"}
 
 
@@ -108,6 +108,7 @@ def test_rename_moves_a_tree_and_replaces_nothing_by_accident(files: Files, root
         files.rename(f"{root}/none", f"{root}/e")
 
 
+@pytest.mark.skipif(os.name == "nt", reason="Windows has no such modes")
 def test_removing_does_not_widen_permissions_elsewhere(tmp_path: Path) -> None:
     """A hard link in a folder without write permission: the folder goes, the other name keeps its mode."""
     kept = tmp_path / "kept"

@@ -6,7 +6,7 @@ import csv
 import json
 import posixpath
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from importlib import resources
 from pathlib import PurePath
@@ -27,6 +27,7 @@ FOLDER = "provision_libraries"
 HOOK = "_provision_libraries.py"
 START = "provision_libraries.pth"
 _SHARED = re.compile(r"[^/]+\.(so(\.\d+)*|dll)", re.IGNORECASE)
+_ASSEMBLER = re.compile(r"/bin/ptxas(\.exe)?$", re.IGNORECASE)
 
 
 class PlaceLibraries:
@@ -152,8 +153,10 @@ class _Placing:
                 self._note([PlacedFile(path=str(PurePath(self.packages, place)), link=target)])
 
     def _hook(self, found: Mapping[str, str]) -> None:
+        wanted = {name for library in self.context.lock.libraries for name in library.packages}
+        tools = compilers(path for path, owner in self.owners.items() if owner in wanted)
         frameworks = self.context.lock.frameworks
-        for name, text in ((HOOK, hook_text(frameworks, found)), (START, f"import {HOOK[:-3]}\n")):
+        for name, text in ((HOOK, hook_text(frameworks, found, tools)), (START, f"import {HOOK[:-3]}\n")):
             self._free(name)
             path = str(PurePath(self.packages, name))
             self.files.write(path, text)
@@ -195,12 +198,19 @@ def _told(library: Library) -> dict[str, Any]:
     }
 
 
-def hook_text(frameworks: Sequence[str], found: Mapping[str, str]) -> str:
-    """The hook for these frameworks (import names) and libraries (file name -> path in site-packages)."""
+def compilers(paths: Iterable[str]) -> str:
+    """The folder that XLA needs to be told of: it holds bin/ptxas and nvvm/libdevice. Empty where none does."""
+    roots = [path.rpartition("/bin/")[0] for path in paths if _ASSEMBLER.search(path)]
+    return min(roots, default="")
+
+
+def hook_text(frameworks: Sequence[str], found: Mapping[str, str], compilers: str = "") -> str:
+    """The hook for these frameworks (import names), libraries (file name -> path in site-packages) and compilers."""
     text = _hook_source()
     text = text.replace("FRAMEWORKS = ()", f"FRAMEWORKS = {tuple(frameworks)!r}", 1)
     rows = "".join(f"    {(name, path)!r},\n" for name, path in found.items())
-    return text.replace("LIBRARIES = ()", f"LIBRARIES = (\n{rows})", 1)
+    text = text.replace("LIBRARIES = ()", f"LIBRARIES = (\n{rows})", 1)
+    return text.replace('COMPILERS = ""', f"COMPILERS = {compilers!r}", 1)
 
 
 @cache

@@ -10,6 +10,8 @@ from provision.model.state import Layout
 
 _FULL = (errno.ENOSPC, getattr(errno, "EDQUOT", errno.ENOSPC))
 _FORBIDDEN = (errno.EACCES, errno.EPERM)
+#: ERROR_INVALID_FUNCTION and ERROR_NOT_SUPPORTED: what Windows answers where a file system (FAT, a share) has no junctions.
+_NO_JUNCTIONS = (1, 50)
 
 
 def trouble(error: OSError, place: str) -> Finding:
@@ -44,6 +46,12 @@ def _words(error: OSError) -> tuple[str, str, Remedy]:
                 message("applying.words.way-3"),
                 "provision apply PROFILE --environment PATH",
             ),
+        )
+    if getattr(error, "winerror", None) in _NO_JUNCTIONS:
+        return (
+            "no-junctions",
+            message("applying.words.no-junctions"),
+            Remedy(message("applying.words.way-5"), "provision apply PROFILE --environment PATH"),
         )
     return (
         "disk",

@@ -15,6 +15,7 @@ from typing import IO, TYPE_CHECKING, Any, NamedTuple, cast
 
 from provision.artifacts.gpucode import numbers
 from provision.artifacts.view import Extent, Miss, View, ViewFile
+from provision.messages import message
 from provision.model.artifact import ArtifactError, artifact_error
 
 if TYPE_CHECKING:
@@ -100,11 +101,11 @@ def sections(view: View, other: View) -> tuple[Section, ...]:
     little-endian ones."""
     head = view.read(0, 64)
     if len(head) < 64 or head[:6] != MAGIC + b"\x02\x01":
-        raise _broken("not a 64-bit little-endian ELF file")
+        raise _broken(message("artifacts.sections.not-64-bit-little-endian"))
     (table,) = struct.unpack_from("<Q", head, 0x28)
     size, count, names = struct.unpack_from("<HHH", head, 0x3A)
     if size != 64 or not names < count:
-        raise _broken("an ELF file without a section table")
+        raise _broken(message("artifacts.sections.elf-file-without-section-table"))
     rows = [struct.unpack("<IIQQQQ", view.read(table + 64 * i, 40).ljust(40, b"\0")) for i in range(count)]
     words = [_section_names(v, rows[names][4], rows[names][5]) for v in (view, other)]
     named = [(_word(words[0], row[0]), _word(words[1], row[0])) for row in rows]
@@ -113,7 +114,7 @@ def sections(view: View, other: View) -> tuple[Section, ...]:
         for (one, two), row in zip(named, rows, strict=True)
     )
     if any(rows[0][:2]) or any(section.end > view.size for section in found):
-        raise _broken("a section table that does not fit the file")
+        raise _broken(message("artifacts.sections.section-table-that-does-not"))
     return found
 
 
@@ -240,7 +241,9 @@ def _offset(elf: ELFFile, address: int) -> int:
 
 
 def _broken(words: str) -> ArtifactError:
-    return artifact_error("artifact-library-broken", "An ELF file that cannot be read", words)
+    return artifact_error(
+        "artifact-library-broken", message("artifacts.broken.elf-file-that-cannot-be"), words
+    )
 
 
 def _word(data: bytes, at: int) -> str:

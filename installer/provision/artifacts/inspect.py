@@ -13,6 +13,7 @@ from provision.artifacts.gpucode import numbers
 from provision.artifacts.library import EVERYTHING, Budget, Limits, read_part, read_whole, unreadable
 from provision.artifacts.reading import BuildFile, ReadingRows, reading_rows
 from provision.artifacts.wheel import Member, Wheel, entry_points, file_tags, metadata, tags, top_level
+from provision.messages import message
 from provision.model.artifact import FACTS_SCHEMA, ArtifactError, ArtifactFacts, LibraryFacts
 from provision.ports import ByteSource, FactStore
 
@@ -215,6 +216,9 @@ def _architectures(libraries: Iterable[LibraryFacts], kind: str) -> tuple[str, .
 
 
 def _unread(library: LibraryFacts) -> str:
-    how = "read in part" if library.reading == "part" else "not read"
-    note = f", {library.note}" if library.note else ""
-    return f"{library.path} ({library.size / 1e6:.1f} MB): {how}{note}"
+    values = {"path": library.path, "size": f"{library.size / 1e6:.1f}", "note": library.note}
+    if library.reading == "part":
+        key = "artifacts.unread.part-and-why" if library.note else "artifacts.unread.part"
+    else:
+        key = "artifacts.unread.none-and-why" if library.note else "artifacts.unread.none"
+    return message(key, **values)

@@ -11,6 +11,7 @@ from provision.artifacts.peek import Parts, Peek, head
 from provision.artifacts.seekable import SourceFile
 from provision.artifacts.view import Extent, Miss, PartsView, View, in_passes
 from provision.artifacts.wheel import Member, Wheel
+from provision.messages import joined, message
 from provision.model.artifact import ArtifactError, LibraryFacts, artifact_error
 from provision.ports import ByteSource
 
@@ -19,8 +20,8 @@ IN_MEMORY = 32 << 20
 PIECE = 1 << 20
 #: The start of a library is packed to less than one part in so many.
 START_RATIO = 8
-NO_END = "its end could not be read alone: neither its needs nor its code are known"
-TOO_DEEP = "its imports lie too deep in it to be read"
+NO_END = message("artifacts.module.its-end-could-not-be")
+TOO_DEEP = message("artifacts.module.its-imports-lie-too-deep")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,7 +78,7 @@ def read_part(wheel: Wheel, member: Member, limits: Limits, budget: Budget) -> L
         return _part_of_elf(peek, first, facts, limits, budget)
     if first.startswith(pe.MAGIC):
         return _part_of_pe(peek, first, facts, limits, budget)
-    return replace(facts, note="neither an ELF nor a PE file")
+    return replace(facts, note=message("artifacts.common.neither-elf-nor-pe-file"))
 
 
 def inspect_library(source: ByteSource) -> LibraryFacts:
@@ -98,7 +99,11 @@ def _read(path: str, size: int, pieces: Callable[[], Iterator[bytes]]) -> Librar
     try:
         facts = in_passes(size, pieces, _hints, lambda view: _parse(path, size, view), scanner.feed)
     except Miss as error:
-        raise artifact_error("artifact-library-broken", f"{path} leads nowhere", f"wanted {error}") from error
+        raise artifact_error(
+            "artifact-library-broken",
+            message("artifacts.read.leads-nowhere", path=path),
+            message("artifacts.read.wanted", error=error),
+        ) from error
     note = facts.note or _packed_note(scanner.packed_bundles)
     return replace(facts, code=scanner.code(), note=note)
 
@@ -117,7 +122,7 @@ def _parse(path: str, size: int, view: View) -> LibraryFacts:
         return _with_elf(facts, elf.read(view))
     if magic.startswith(pe.MAGIC):
         return _with_pe(facts, pe.read(view))
-    return replace(facts, note="neither an ELF nor a PE file")
+    return replace(facts, note=message("artifacts.common.neither-elf-nor-pe-file"))
 
 
 def _with_elf(facts: LibraryFacts, found: elf.ElfFacts) -> LibraryFacts:
@@ -137,7 +142,7 @@ def _with_pe(facts: LibraryFacts, found: pe.PeFacts) -> LibraryFacts:
 
 
 def _packed_note(bundles: int) -> str:
-    return f"{bundles} bundles of AMD code are packed: their architectures were not seen" if bundles else ""
+    return message("artifacts.packed-note.bundles-amd-code-are-packed", bundles=bundles) if bundles else ""
 
 
 def _part_of_elf(
@@ -160,13 +165,13 @@ def _with_elf_strings(
     """The library's needs: exact where its dynamic segment is at hand, else what its strings name."""
     where = elf.dynamic_strings(table)
     if where is None:
-        return replace(facts, note="it has no dynamic strings")
+        return replace(facts, note=message("artifacts.with-elf-strings.it-has-no-dynamic-strings"))
     if where.offset < parts.end_at:
         parts = _further(peek, parts, where, limits)
     try:
         words = parts.words(where.offset, where.size)
     except Miss:
-        return replace(facts, note="its dynamic strings lie too deep in it: its needs are not known")
+        return replace(facts, note=message("artifacts.with-elf-strings.its-dynamic-strings-lie-too"))
     named = elf.strings(words, facts.path.rsplit("/", 1)[-1])
     try:
         exact = elf.read(parts.likely())
@@ -174,7 +179,9 @@ def _with_elf_strings(
             return _with_elf(facts, replace(exact, floors=named.floors))
     except (Miss, ArtifactError):
         pass
-    return replace(_with_elf(facts, named), note="its needs are those that its strings name")
+    return replace(
+        _with_elf(facts, named), note=message("artifacts.with-elf-strings.its-needs-are-those-that")
+    )
 
 
 def _further(peek: Peek, parts: Parts, where: elf.Section, limits: Limits) -> Parts:
@@ -212,8 +219,12 @@ def _with_samples(
     if region is None or not limits.sample:
         return facts
     code, taken = peek.code((region[0], region[1]), limits.sample, lambda: budget.allows(limits.sample))
-    words = f"its code was seen in {taken} samples" if code else f"{taken} samples showed no GPU code"
-    return replace(facts, code=code, note="; ".join(filter(None, (facts.note, words))))
+    words = (
+        message("artifacts.with-samples.its-code-was-seen-in", taken=taken)
+        if code
+        else message("artifacts.with-samples.samples-showed-no-gpu-code", taken=taken)
+    )
+    return replace(facts, code=code, note=joined(filter(None, (facts.note, words)), "; "))
 
 
 def unreadable(error: ArtifactError) -> str:

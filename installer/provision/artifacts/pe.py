@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from provision.artifacts.view import Extent, Miss, View
+from provision.messages import message
 from provision.model.artifact import ArtifactError, artifact_error
 
 MAGIC = b"MZ"
@@ -62,7 +63,7 @@ class _Header(NamedTuple):
         for section in self.sections:
             if section.address <= address < section.address + max(section.length, section.stored):
                 return address - section.address + section.offset
-        raise _broken("an address outside its sections")
+        raise _broken(message("artifacts.offset.address-outside-its-sections"))
 
 
 def hints(view: View) -> list[Extent]:
@@ -100,11 +101,11 @@ def _header(view: View) -> _Header:
             or magic not in DIRECTORY
             or count > MOST_SECTIONS
         ):
-            raise _broken("its header is not that of a PE file")
+            raise _broken(message("artifacts.header.its-header-is-not-that"))
         tables = _tables(head, optional + DIRECTORY[magic])
         rows = [struct.unpack_from("<8sIIII", head, optional + length + 40 * i) for i in range(count)]
     except struct.error as error:
-        raise _broken("its header is cut short") from error
+        raise _broken(message("artifacts.header.its-header-is-cut-short")) from error
     named = tuple(_Section(row[0].rstrip(b"\0").decode("ascii", "replace"), *row[1:]) for row in rows)
     return _Header(ARCHS.get(machine, hex(machine)), tables, named)
 
@@ -141,4 +142,6 @@ def _name(view: View, at: int) -> str:
 
 
 def _broken(words: str) -> ArtifactError:
-    return artifact_error("artifact-library-broken", "A PE file that cannot be read", words)
+    return artifact_error(
+        "artifact-library-broken", message("artifacts.broken.pe-file-that-cannot-be"), words
+    )

@@ -11,6 +11,7 @@ from importlib import resources
 from typing import Any
 
 from provision.artifacts.gpucode import numbers
+from provision.parsed import parsed
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,10 +83,8 @@ def ptx_isa(cuda: str, rows: ReadingRows | None = None) -> str:
 
 def packaged(name: str) -> dict[str, Any]:
     """A packaged knowledge file as plain values."""
-    import yaml
-
     text = resources.files("provision").joinpath("knowledge").joinpath(name).read_text(encoding="utf-8")
-    document: dict[str, Any] = yaml.safe_load(text)
+    document: dict[str, Any] = parsed(text)
     return document
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 from bisect import bisect_right
 
+from provision.messages import message
 from provision.model.artifact import artifact_error
 from provision.ports import ByteSource
 
@@ -72,7 +73,10 @@ class SourceFile(io.RawIOBase):
             self._load(self._at, max(length, self._grow()))
             piece = self._piece_at(self._at)
             if piece is None:  # an empty answer where bytes were promised
-                raise artifact_error("artifact-cut-short", f"{self._source.name} ends at byte {self._at}")
+                raise artifact_error(
+                    "artifact-cut-short",
+                    message("artifacts.read-some.ends-at-byte", name=self._source.name, at=self._at),
+                )
         start, data = piece
         found = data[self._at - start : self._at - start + length]
         self._at += len(found)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from provision.cli.language import local, word
 from provision.messages import message
 from provision.pipeline.session import Quiet, Session
 
@@ -117,7 +118,7 @@ class _Lines(Quiet):
     def stage(self, title: str, text: str) -> None:
         from provision.cli.rendering import pad, paint, say
 
-        say(f"  {paint(pad(title, 13), sys.stderr, fg='green')}{text}", err=True)
+        say(f"  {paint(pad(local(title), 13), sys.stderr, fg='green')}{local(text)}", err=True)
 
 
 def recovered_json(recovered: Recovered | None) -> dict[str, Any] | None:
@@ -165,7 +166,7 @@ def _teller(reporter: HumanReporter) -> Callable[[JobResult], None]:
     def tell(result: JobResult) -> None:
         from provision.cli.showing import job_line
 
-        reporter.stage("Proved" if result.verdict == "passed" else "Failed", job_line(result))
+        reporter.stage(word(f"cli.stage.{result.verdict}"), job_line(result))
 
     return tell
 
@@ -176,6 +177,23 @@ def _asker(as_json: bool) -> Callable[[str], bool]:
     def ask(question: str) -> bool:
         if as_json or not sys.stdin.isatty():
             return False
-        return click.confirm(question, default=False, err=True)
+        return _confirmed(local(question))
 
     return ask
+
+
+def _confirmed(question: str) -> bool:
+    """Asked until it is answered; nothing typed is no, the end of the input ends the verb."""
+    while True:
+        click.echo(word("cli.question", question=question), nl=False, err=True)
+        line = sys.stdin.readline()
+        if not line:
+            raise click.Abort
+        answer = line.strip().lower()
+        if answer in _YES + _NO:
+            return answer in _YES
+        click.echo(word("cli.question.again"), err=True)
+
+
+_YES = ("y", "yes", "是")
+_NO = ("", "n", "no", "否")

@@ -8,6 +8,7 @@ import click
 
 from provision.cli.common import json_option, target_option
 from provision.cli.helping import verb
+from provision.cli.language import word
 
 
 @verb("knowledge.learn")
@@ -20,7 +21,7 @@ from provision.cli.helping import verb
 def learn(
     requirement: str, targets: tuple[str, ...], index: str, whole: bool, output: Path | None, as_json: bool
 ) -> int:  # fmt: skip
-    from provision.cli.rendering import print_findings, print_json, say
+    from provision.cli.rendering import print_findings, print_json, row, say
     from provision.cli.verb_inspect import read
     from provision.pipeline.learning import Which, save
     from provision.pipeline.learning import learn as drafted
@@ -45,9 +46,11 @@ def learn(
         )
         return 0
     for one in made.wheels:
-        say(f"  read         {one.facts.file}: {read(one)}", err=True)
+        say(row(word("cli.label.read"), f"{one.facts.file}{word('cli.colon')}{read(one)}"), err=True)
     if made.known:
-        say(f"  known        rows speak of this release already: {', '.join(made.known)}", err=True)
+        say(row(word("cli.label.known"), word("cli.learn.known", rows=made.known)), err=True)
     print_findings(findings)
-    say(f"Written: {output}" if output is not None else made.text.rstrip(), err=output is not None)
+    say(
+        word("cli.written", path=output) if output is not None else made.text.rstrip(), err=output is not None
+    )
     return 0

@@ -4,8 +4,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
+from functools import cache
+from typing import TYPE_CHECKING
 
-from provision.messages import LANGUAGES, message, said
+from provision.messages import LANGUAGES, Text, message, said
+
+if TYPE_CHECKING:
+    from provision.knowledge import Knowledge
 
 _language = "en"
 
@@ -27,6 +32,31 @@ def word(key: str, /, **values: object) -> str:
 def local(text: object) -> str:
     """A text in the language of the process; what is no message stays what it is."""
     return said(text, _language)
+
+
+def lock_line(text: str, rule: str = "") -> str:
+    """A line of a lock, which is written in English, in the language of the process."""
+    if _language == "en" or isinstance(text, Text):
+        return local(text)
+    from provision.knowledge.words import line_of_lock
+
+    return local(line_of_lock(text, rule, _knowledge))
+
+
+def written(text: str, *areas: str) -> str:
+    """A text of these areas that was kept in English, in the language of the process."""
+    if _language == "en" or isinstance(text, Text):
+        return local(text)
+    from provision.messages.recognising import recognised
+
+    return local(recognised(text, *areas))
+
+
+@cache
+def _knowledge() -> Knowledge:
+    from provision.knowledge import load_knowledge
+
+    return load_knowledge()
 
 
 def default_language(environ: Mapping[str, str] = os.environ) -> str:

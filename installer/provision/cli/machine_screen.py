@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from provision.cli.language import local, word
 from provision.cli.rendering import paint, say, size, table
 from provision.model.machine import Device, Machine, Software
 
 #: Flags of a CPU that decide whether a build runs; a CPU has a hundred others.
 _FLAGS = ("sse4_2", "avx", "avx2", "fma", "avx512f", "asimd", "sve")
-#: What a card's own facts are called for people, in this order.
-_CARD_FACTS = {"chip": "chip", "driver-model": "", "mig": "MIG", "health": "health", "hidden": "hidden by"}
+#: A card's own facts, in this order.
+_CARD_FACTS = ("chip", "driver-model", "mig", "health", "hidden")
 
 Row = tuple[str, str, str]
 
@@ -19,10 +20,10 @@ def show_machine(machine: Machine) -> None:
     """Facts that nothing tells are left out."""
     for title, rows in (
         ("", list(_system(machine))),
-        ("accelerators", list(_cards(machine))),
-        ("software", list(_software(machine))),
-        ("pythons", list(_pythons(machine))),
-        ("variables", [(name, value, "") for name, value in machine.environment.items()]),
+        (word("cli.title.accelerators"), list(_cards(machine))),
+        (word("cli.title.software"), list(_software(machine))),
+        (word("cli.title.pythons"), list(_pythons(machine))),
+        (word("cli.title.variables"), [(name, value, "") for name, value in machine.environment.items()]),
     ):
         if title and rows:
             say()
@@ -33,33 +34,34 @@ def show_machine(machine: Machine) -> None:
 
 def _system(machine: Machine) -> Iterator[Row]:
     facts = [
-        ("system", f"{machine.os_version or machine.os} ({machine.target})", "os_version"),
-        ("kernel", machine.kernel, "kernel"),
-        ("libc", machine.libc, "libc"),
-        ("cpu", machine.cpu, "cpu"),
-        ("cpu flags", " ".join(f for f in _FLAGS if f in machine.cpu_flags), "cpu_flags"),
-        ("memory", size(machine.memory) if machine.memory else "", "memory"),
-        ("traits", " ".join(machine.traits), "traits"),
+        (word("cli.label.system"), f"{machine.os_version or machine.os} ({machine.target})", "os_version"),
+        (word("cli.label.kernel"), machine.kernel, "kernel"),
+        (word("cli.label.libc"), machine.libc, "libc"),
+        (word("cli.label.cpu"), machine.cpu, "cpu"),
+        (word("cli.label.cpu-flags"), " ".join(f for f in _FLAGS if f in machine.cpu_flags), "cpu_flags"),
+        (word("cli.label.memory"), size(machine.memory) if machine.memory else "", "memory"),
+        (word("cli.label.traits"), " ".join(machine.traits), "traits"),
     ]
-    yield from ((label, text, machine.evidence.get(key, "")) for label, text, key in facts if text)
+    yield from ((label, text, local(machine.evidence.get(key, ""))) for label, text, key in facts if text)
     for free in dict.fromkeys(machine.disks.values()):
         folders = [folder for folder, there in machine.disks.items() if there == free]
-        yield "disk", f"{size(free)} free", " ".join(folders)
+        yield word("cli.label.disk"), word("cli.free", size=size(free)), " ".join(folders)
     for name, version in machine.drivers.items():
-        yield f"driver {name}", version, machine.evidence.get(f"drivers.{name}", "")
+        yield word("cli.driver", driver=name), version, local(machine.evidence.get(f"drivers.{name}", ""))
 
 
 def _cards(machine: Machine) -> Iterator[Row]:
     """Each card with its own facts; of several cards also what all of them reach."""
     if not machine.devices:
-        yield "none seen", "", ""
+        yield word("cli.machine.none-seen"), "", ""
     for device in machine.devices:
-        yield _name(device), _card(device), device.source
+        yield _name(device), _card(device), local(device.source)
     for vendor in dict.fromkeys(device.vendor for device in machine.devices):
         lowest = machine.lowest_capability(vendor)
         mine = {device.capability for device in machine.vendor_devices(vendor)}
         if lowest and len(mine) > 1:
-            yield f"all {vendor}", f"capability {lowest}", "the lowest of them decides what runs on all"
+            level = word("cli.machine.capability", capability=lowest)
+            yield word("cli.machine.all", vendor=vendor), level, word("cli.machine.lowest")
 
 
 def _name(device: Device) -> str:
@@ -69,14 +71,10 @@ def _name(device: Device) -> str:
 
 def _card(device: Device) -> str:
     parts = [
-        device.capability or "capability unknown",
+        device.capability or word("cli.machine.no-capability"),
         size(device.memory) if device.memory else "",
-        f"driver {device.driver}" if device.driver else "",
-        *(
-            f"{word} {device.facts[key]}".strip()
-            for key, word in _CARD_FACTS.items()
-            if device.facts.get(key)
-        ),
+        word("cli.driver", driver=device.driver) if device.driver else "",
+        *(word(f"cli.card.{key}", value=device.facts[key]) for key in _CARD_FACTS if device.facts.get(key)),
         device.pci,
     ]
     return "  ".join(dict.fromkeys(part for part in parts if part))
@@ -90,8 +88,9 @@ def _software(machine: Machine) -> Iterator[Row]:
 
 def _state(copy: Software, machine: Machine) -> str:
     several = sum(other.name == copy.name for other in machine.software) > 1
-    word = {True: "wins" if several else "active", False: "not used", None: ""}[copy.active]
-    return f"{word} ({copy.place})" if word and copy.place else word or copy.place
+    state = "wins" if several and copy.active else "active" if copy.active else "unused"
+    said = word(f"cli.copy.{state}") if copy.active is not None else ""
+    return f"{said} ({local(copy.place)})" if said and copy.place else said or local(copy.place)
 
 
 def _pythons(machine: Machine) -> Iterator[Row]:

@@ -6,6 +6,7 @@ import sys
 import time
 from typing import TYPE_CHECKING
 
+from provision.cli.language import local
 from provision.cli.rendering import pad, paint, print_findings, say, size
 from provision.model.finding import Finding
 
@@ -26,10 +27,11 @@ class HumanReporter:
     def stage(self, title: str, text: str) -> None:
         self._close()
         if not self._quiet:
-            say(f"  {paint(pad(title, 13), sys.stderr, fg='green')}{text}", err=True)
+            say(f"  {paint(pad(local(title), 13), sys.stderr, fg='green')}{local(text)}", err=True)
 
     def start(self, title: str, total: int | None = None) -> None:
         self._close()
+        title = local(title)
         self._done, self._began = 0, time.monotonic()
         if self._quiet or not sys.stderr.isatty():
             if not self._quiet and total:

@@ -51,10 +51,10 @@ def finding_lines(finding: Finding, stream: TextIO) -> list[str]:
         f"{head}{word('cli.colon')}{local(finding.summary)}  {paint(f'[{finding.code}]', stream, dim=True)}"
     ]
     snippet, evidence, remedies = _without_snippet(finding)
-    lines += [f"  {line}" for line in snippet.splitlines()]
+    lines += [f"  {line}" for line in local(snippet).splitlines()]
     lines += [f"    {line}" for line in local(finding.detail).splitlines()]
     for number, one in enumerate(evidence[:4]):
-        text = f"{local(one.source)}: {local(one.text)}" if one.text else local(one.source)
+        text = f"{local(one.source)}{word('cli.colon')}{local(one.text)}" if one.text else local(one.source)
         lines += block(word("cli.evidence") if number == 0 else "", text)
     return [*lines, *way_lines(remedies, stream)]
 
@@ -101,6 +101,16 @@ def width(text: str) -> int:
     )
 
 
+def clipped(text: str, columns: int) -> str:
+    """A text in so many columns, with dots where it goes on."""
+    if width(text) <= columns:
+        return text
+    end = len(text)
+    while width(text[:end]) > columns - 4:
+        end -= 1
+    return f"{text[:end]} ..."
+
+
 def pad(text: str, columns: int) -> str:
     return text + " " * max(1 if text else 0, columns - width(text))
 
@@ -120,7 +130,7 @@ def table(rows: Sequence[Sequence[str]], indent: int = 2) -> list[str]:
 def size(count: float | None) -> str:
     """Bytes for people: 1.4 GB, 716 MB, 12 kB."""
     if count is None:
-        return "unknown size"
+        return word("cli.unknown-size")
     for unit, factor in (("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
         if count >= factor:
             value = count / factor

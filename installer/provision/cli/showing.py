@@ -5,9 +5,11 @@ from __future__ import annotations
 import os
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, get_args
 
-from provision.cli.rendering import finding_lines, paint, row, say, seconds, size, sparkline
+from provision.cli.language import local, lock_line, word
+from provision.cli.rendering import finding_lines, pad, paint, row, say, seconds, size, sparkline, width
+from provision.model.plan import Action
 from provision.model.state import EnvState, Layout
 
 if TYPE_CHECKING:
@@ -15,6 +17,7 @@ if TYPE_CHECKING:
     from provision.model.lock import Lock
     from provision.model.plan import Plan
     from provision.model.receipt import JobResult
+    from provision.model.stack import Choice
     from provision.pipeline.environments import Prepared
 
 FRAMEWORKS = ("torch", "tensorflow")
@@ -31,13 +34,13 @@ def shown(path: str | Path) -> str:
 
 def show_plan(prepared: Prepared) -> None:
     plan, lock = prepared.plan, prepared.lock
-    lock_text = f"lock {plan.lock[:6]} ({shown(prepared.lock_path)})"
+    lock_text = word("cli.plan.lock", digest=plan.lock[:6], path=shown(prepared.lock_path))
     say(f"{paint(plan.profile, bold=True)} · {plan.target} · Python {plan.python}    {lock_text}")
     say()
     _show_stack(lock)
     if plan.steps:
         say()
-        for line in _step_lines(plan):
+        for line in _step_lines(plan, lock):
             say(line)
     _show_held(lock)
     say()
@@ -47,9 +50,9 @@ def show_plan(prepared: Prepared) -> None:
             for line in finding_lines(finding, sys.stdout):
                 say(line)
         say()
-        say("Blocked: nothing would be done.")
+        say(word("cli.plan.blocked"))
     elif plan.steps:
-        say(f"Nothing has been changed. Apply with: provision apply {shown(prepared.source.path)}")
+        say(word("cli.plan.unchanged", path=shown(prepared.source.path)))
     else:
         say(_nothing_to_do(prepared))
 
@@ -57,8 +60,13 @@ def show_plan(prepared: Prepared) -> None:
 def _nothing_to_do(prepared: Prepared) -> str:
     plan = prepared.plan
     if prepared.in_place:
-        return f"Nothing to do: {shown(plan.environment)} holds what the lock says."
-    return f"Nothing to do: {shown(plan.environment)} is generation {plan.generation} of {plan.profile}, as proven."
+        return word("cli.nothing-to-do.in-place", environment=shown(plan.environment))
+    return word(
+        "cli.nothing-to-do.generation",
+        environment=shown(plan.environment),
+        generation=plan.generation,
+        profile=plan.profile,
+    )
 
 
 def _show_notes(plan: Plan) -> None:
@@ -68,103 +76,127 @@ def _show_notes(plan: Plan) -> None:
             say(line)
         say()
     if plan.overridden:
-        say(f"Overridden: {plan.force}")
+        say(word("cli.plan.overridden", reason=plan.force))
 
 
 def _show_stack(lock: Lock) -> None:
     chosen = [c for axis in _AXES for c in lock.stack if c.axis == axis]
     if chosen:
-        say(row("stack", "   ".join(_choice(c.axis, c.value) for c in chosen)))
+        say(row(word("cli.label.stack"), "   ".join(_choice(c.axis, c.value) for c in chosen)))
         levels = [
-            f"{c.axis}: {CONFIDENCE[c.confidence]} ({c.because})" for c in chosen if c.axis in lock.frameworks
+            word(
+                "cli.plan.level",
+                axis=c.axis,
+                level=confidence(c.confidence),
+                because=lock_line(c.because, c.rule),
+            )
+            for c in chosen
+            if c.axis in lock.frameworks
         ]
-        say(row("confidence", " · ".join(levels)))
+        say(row(word("cli.label.confidence"), " · ".join(levels)))
     needs = [f"{n.what} {n.value}" for n in lock.needs]
     if needs:
-        say(row("needs", "   ".join(needs)))
+        say(row(word("cli.label.needs"), "   ".join(needs)))
 
 
-CONFIDENCE = {
-    "tested": "tested by its maker",
-    "compatible": "compatible",
-    "reported": "reported to work",
-    "metadata": "by metadata only",
-}
+def confidence(level: str) -> str:
+    """How well a choice is supported, in words."""
+    return word(f"cli.confidence.{level}")
+
+
+def chosen(choice: Choice, value: str = "") -> str:
+    """A choice: its value, how well it is supported, and why."""
+    return word(
+        "cli.choice",
+        value=value or choice.value,
+        level=confidence(choice.confidence),
+        because=lock_line(choice.because, choice.rule),
+    )
 
 
 def _choice(axis: str, value: str) -> str:
     return value.replace("==", " ") if axis in FRAMEWORKS else f"{axis} {value}".strip()
 
 
-def _step_lines(plan: Plan) -> list[str]:
-    lines = []
-    by = {
-        a: [s for s in plan.steps if s.action == a]
-        for a in ("create", "fetch", "build", "install", "place", "prove", "switch")
-    }
-    for step in (s for s in plan.steps if s.action == "remove"):
-        lines.append(f"  {paint('-', fg='red')} {'remove':<9} {step.subject}   ({step.reason})")
-    for step in by["create"]:
-        lines.append(
-            _step("+", "create", f"{shown(plan.environment)}  {step.subject}, Python {step.args['version']}")
+def _step_lines(plan: Plan, lock: Lock) -> list[str]:
+    by = {action: [s for s in plan.steps if s.action == action] for action in get_args(Action)}
+    names = {action: ", ".join(s.subject for s in found) for action, found in by.items()}
+    lines = [_step("-", "remove", _because(s.subject, s.reason)) for s in by["remove"]]
+    where = shown(plan.environment)
+    lines += [
+        _step(
+            "+",
+            "create",
+            word("cli.plan.create", environment=where, what=s.subject, python=s.args["version"]),
         )
-    for step in (s for s in by["fetch"] if s.kind == "interpreter"):
-        lines.append(_step("+", "fetch", step.subject))
+        for s in by["create"]
+    ]
+    lines += [_step("+", "fetch", s.subject) for s in by["fetch"] if s.kind == "interpreter"]
     if by["build"]:
-        lines.append(_step("+", "build", ", ".join(s.subject for s in by["build"]) + " from source"))
+        lines.append(_step("+", "build", word("cli.plan.build", names=names["build"])))
     if by["install"]:
-        lines.append(_step("+", "install", f"{len(by['install'])} packages    {_sizes(plan)}"))
+        text = word("cli.plan.install", count=len(by["install"]), sizes=_sizes(plan))
+        lines.append(_step("+", "install", text))
     if by["place"]:
-        lines.append(
-            _step("+", "place", ", ".join(s.subject for s in by["place"]) + "   inside the environment")
-        )
+        lines.append(_step("+", "place", word("cli.plan.place", names=names["place"])))
     if by["prove"]:
-        jobs = ", ".join(s.subject for s in by["prove"])
-        lines.append(
-            _step(
-                ">",
-                "prove",
-                f"{jobs}: {by['prove'][0].reason.removeprefix('level ')} on {by['prove'][0].args['device']}",
-            )
-        )
-    for step in by["switch"]:
-        lines.append(_step(">", "switch", f"{shown(plan.environment)} -> {step.subject}   ({step.reason})"))
-    return lines
+        device = by["prove"][0].args["device"]
+        text = word("cli.plan.prove", jobs=names["prove"], level=lock.smoke.level, device=device)
+        lines.append(_step(">", "prove", text))
+    return lines + [_step(">", "switch", f"{where} -> {_because(s.subject, s.reason)}") for s in by["switch"]]
+
+
+def _because(what: str, why: str) -> str:
+    return word("cli.plan.because", what=what, why=why)
 
 
 def _step(sign: str, action: str, text: str) -> str:
-    return f"  {paint(sign, fg='green')} {action:<9} {text}"
+    colour = "red" if sign == "-" else "green"
+    return f"  {paint(sign, fg=colour)} {pad(word(f'cli.step.{action}'), 10)}{text}"
 
 
 def _sizes(plan: Plan) -> str:
     sizes = plan.sizes
-    fetch = f"{size(sizes.fetch)} to fetch" if sizes.fetch else "nothing to fetch"
-    parts = [fetch + (f" and {sizes.unknown} files of unknown size" if sizes.unknown else "")]
+    fetch = word("cli.sizes.fetch", size=size(sizes.fetch)) if sizes.fetch else word("cli.sizes.nothing")
+    parts = [word("cli.sizes.and-unknown", fetch=fetch, count=sizes.unknown) if sizes.unknown else fetch]
     if sizes.cached:
-        parts.append(f"{size(sizes.cached)} in the cache")
-    if sizes.write:
-        free = f" ({size(sizes.free)} free)" if sizes.free is not None else ""
-        parts.append(f"about {size(sizes.write)} on disk{free}")
-    return ", ".join(parts)
+        parts.append(word("cli.sizes.cached", size=size(sizes.cached)))
+    if sizes.write and sizes.free is not None:
+        parts.append(word("cli.sizes.written-of", size=size(sizes.write), free=size(sizes.free)))
+    elif sizes.write:
+        parts.append(word("cli.sizes.written", size=size(sizes.write)))
+    return word("cli.comma").join(parts)
 
 
 def _show_held(lock: Lock) -> None:
     if lock.patches:
         say()
     for patch in lock.patches:
-        say(f"  {patch.requirement}: {patch.because}    why: knowledge {patch.rule}")
+        text = word(
+            "cli.plan.held",
+            requirement=patch.requirement,
+            because=lock_line(patch.because, patch.rule),
+            rule=patch.rule,
+        )
+        say(f"  {text}")
 
 
 def job_line(job: JobResult) -> str:
     name = f"{job.framework} {job.version}".strip()
     if job.verdict == "failed":
-        return f"{name}: {job.findings[0].summary if job.findings else 'failed'}"
+        said = local(job.findings[0].summary) if job.findings else word("cli.job.failed")
+        return f"{name}{word('cli.colon')}{said}"
     if not job.losses:
         return f"{name}  {seconds(job.seconds)}"
-    curve = sparkline(job.losses)
     on = f"{job.device} ({job.device_name})" if job.device_name else job.device
-    fell = f"loss {job.losses[0]:.2f} -> {job.losses[-1]:.2f} in {len(job.losses)} steps"
-    return f"{name}  {fell} on {on}  {curve}  {seconds(job.seconds)}"
+    first, last = (f"{loss:.2f}" for loss in (job.losses[0], job.losses[-1]))
+    fell = word("cli.job.fell", first=first, last=last, steps=len(job.losses), device=on)
+    return f"{name}  {fell}  {sparkline(job.losses)}  {seconds(job.seconds)}"
+
+
+def verdict(verdict: str, text: str, **style: Any) -> str:
+    """A verdict and how far it reaches."""
+    return f"{paint(word(f'cli.verdict.{verdict}'), **style)}{word('cli.stop')}{local(text)}"
 
 
 def show_outcome(prepared: Prepared, outcome: Outcome, quiet: bool) -> None:
@@ -180,13 +212,14 @@ def show_outcome(prepared: Prepared, outcome: Outcome, quiet: bool) -> None:
     assert outcome.generation is not None
     if outcome.receipt:
         say()
-        say(
-            f"{paint('Verdict: ' + outcome.receipt.verdict, fg='green', bold=True)}. {outcome.receipt.proves}"
-        )
+        say(verdict(outcome.receipt.verdict, outcome.receipt.proves, fg="green", bold=True))
     receipt = _newest(Layout(plan.environment).receipt(outcome.generation))
-    say(f"Ready: provision run {shown_reference(prepared)}-- python train.py")
-    activate = f"activate: {activation(plan.environment)}     " if prepared.lock.manager == "venv" else ""
-    say(f"       {activate}receipt: {shown(receipt)}")
+    ready, blank = word("cli.ready"), " " * width(word("cli.ready"))
+    say(f"{ready}provision run {shown_reference(prepared)}-- python train.py")
+    activate = word("cli.ready.activate", command=activation(plan.environment)) + " " * 5
+    say(
+        f"{blank}{activate if prepared.lock.manager == 'venv' else ''}{word('cli.ready.receipt', path=shown(receipt))}"
+    )
 
 
 def _newest(receipt: str) -> str:
@@ -209,38 +242,37 @@ def _show_failed(prepared: Prepared, outcome: Outcome) -> None:
     for finding in outcome.findings:
         for line in finding_lines(finding, sys.stderr):
             say(line, err=True)
-    if prepared.in_place:
-        say(f"{shown(prepared.plan.environment)} is what it was before: all was taken back.", err=True)
-        return
-    state = prepared.state
     where = shown(prepared.plan.environment)
-    still = f"{where} is still generation {state.generation}" if state.generation else f"{where} was not made"
-    say(
-        f"{still}: nothing was switched. The new one is kept as generation {outcome.generation} for a look.",
-        err=True,
+    if prepared.in_place:
+        say(word("cli.failed.taken-back", environment=where), err=True)
+        return
+    key = "still" if prepared.state.generation else "not-made"
+    text = word(
+        f"cli.failed.{key}",
+        environment=where,
+        generation=prepared.state.generation,
+        kept=outcome.generation,
     )
+    say(text, err=True)
 
 
 def show_status(state: EnvState) -> None:
     where = shown(state.environment)
-    if state.kind == "absent":
-        say(f"{where}   there is no environment")
-    elif state.kind == "broken":
-        say(f"{where}   points at generation {state.generation}, which is not there")
-    elif state.kind == "adopted":
-        say(f"{where}   changed in place   {_proven(state)}   {_drift(state)}")
+    if state.kind == "ours":
+        text = word("cli.status.ours", generation=state.generation, last=max(state.generations))
     else:
-        say(
-            f"{where}   generation {state.generation} of {max(state.generations)}   {_proven(state)}   {_drift(state)}"
-        )
+        text = word(f"cli.status.{state.kind}", generation=state.generation)
+    proven = f"   {_proven(state)}   {_drift(state)}" if state.kind in ("ours", "adopted") else ""
+    say(f"{where}   {text}{proven}")
 
 
 def _proven(state: EnvState) -> str:
     if state.record is None or not state.record.proven:
-        return "not proven"
+        return word("cli.status.not-proven")
     proven = state.record.proven
-    return f"as proven on {str(proven['date'])[:10]} ({', '.join(proven['jobs'])} on {proven['device']})"
+    day, jobs = str(proven["date"])[:10], tuple(proven["jobs"])
+    return word("cli.status.proven", day=day, jobs=jobs, device=proven["device"])
 
 
 def _drift(state: EnvState) -> str:
-    return paint("changed since", fg="red") if state.drifted else "nothing changed since"
+    return paint(word("cli.status.changed"), fg="red") if state.drifted else word("cli.status.unchanged")

@@ -3,9 +3,10 @@ tells which message it is and what its values are. What no template fits stays E
 
 from __future__ import annotations
 
-from provision.messages import recalled
+from provision.messages import Text
+from provision.messages.recognising import recognised
 
 
 def told(text: str) -> str:
     """A text of click as a message; its English is the same."""
-    return recalled(text, "usage")
+    return text if isinstance(text, Text) else recognised(text, "usage")

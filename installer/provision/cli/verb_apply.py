@@ -18,6 +18,7 @@ from provision.cli.common import (
     world_options,
 )
 from provision.cli.helping import verb
+from provision.cli.language import word
 from provision.model.finding import BlockedError, ProvisionError
 
 if TYPE_CHECKING:
@@ -93,7 +94,13 @@ def _quick(profile: str, chosen: dict[str, Any], as_json: bool, quiet: bool) -> 
         day = str(found.receipt.get("date", ""))[:10]
         where = shown(found.state.environment)
         say(
-            f"Nothing to do: {where} is generation {found.state.generation} of {found.profile}, as proven on {day}."
+            word(
+                "cli.nothing-to-do.since",
+                environment=where,
+                generation=found.state.generation,
+                profile=found.profile,
+                day=day,
+            )
         )
     return True
 

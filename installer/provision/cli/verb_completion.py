@@ -8,15 +8,11 @@ from provision.cli.common import json_option
 from provision.cli.helping import verb
 from provision.cli.rendering import print_json
 
-_HOW = {
-    "bash": 'eval "$(provision completion bash)"        in ~/.bashrc',
-    "zsh": 'eval "$(provision completion zsh)"         in ~/.zshrc',
-    "fish": "provision completion fish | source         in ~/.config/fish/config.fish",
-}
+_SHELLS = ("bash", "fish", "zsh")
 
 
 @verb("completion")
-@click.argument("shell", type=click.Choice(sorted(_HOW)))
+@click.argument("shell", type=click.Choice(_SHELLS))
 @json_option
 def command(shell: str, as_json: bool) -> int:
     from click.shell_completion import get_completion_class

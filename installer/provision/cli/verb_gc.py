@@ -13,6 +13,7 @@ from provision.cli.common import (
     reference_argument,
 )
 from provision.cli.helping import verb
+from provision.cli.language import word
 
 
 @verb("gc")
@@ -46,6 +47,10 @@ def command(
             }
         )
     elif not quiet:
-        what = ", ".join(f"{g.number} ({g.outcome})" for g in done.removed) or "nothing"
-        say(f"{'Would remove' if dry_run else 'Removed'}: {what}")
+        removed = [
+            word("cli.generation.outcome", number=g.number, outcome=word(f"cli.outcome.{g.outcome}"))
+            for g in done.removed
+        ]
+        key = "would-remove" if dry_run else "removed"
+        say(word(f"cli.gc.{key}", what=removed or word("cli.nothing")))
     return 0

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from provision.cli.common import environment_option, json_option, reference_argument
 from provision.cli.helping import verb
+from provision.cli.language import word
 from provision.model.state import Generation
 
 
@@ -28,7 +29,7 @@ def command(reference: str | None, environment: str | None, as_json: bool) -> in
         print_json({**facts, "generations": rows, "findings": []})
         return 0
     if not generations:
-        say(f"{path}   no generation")
+        say(f"{path}   {word('cli.history.none')}")
     for line in table([_row(g) for g in reversed(generations)]):
         say(line)
     return 0
@@ -36,13 +37,17 @@ def command(reference: str | None, environment: str | None, as_json: bool) -> in
 
 def _row(generation: Generation) -> list[str]:
     proven = generation.proven
-    jobs = f"{', '.join(proven.get('jobs', ()))} on {proven.get('device', '')}" if proven else ""
+    jobs = (
+        word("cli.history.jobs", jobs=tuple(proven.get("jobs", ())), device=proven.get("device", ""))
+        if proven
+        else ""
+    )
     return [
-        str(generation.number) if generation.number else "in place",
-        generation.outcome,
+        str(generation.number) if generation.number else word("cli.history.in-place"),
+        word(f"cli.outcome.{generation.outcome}"),
         generation.created[:16].replace("T", " "),
         generation.profile,
         f"Python {generation.python}" if generation.python else "",
         jobs,
-        "<- current" if generation.current else "",
+        word("cli.history.current") if generation.current else "",
     ]

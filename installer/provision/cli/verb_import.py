@@ -6,6 +6,7 @@ import click
 
 from provision.cli.common import json_option, quiet_option
 from provision.cli.helping import verb
+from provision.cli.language import word
 
 
 @verb("import")
@@ -27,5 +28,5 @@ def command(file: str, output: str | None, force: bool, as_json: bool, quiet: bo
         return 0
     print_findings(done.findings, err=True)
     if not quiet:
-        say(f"{shown(done.path)} says what {file} says. Lock it with: provision lock {shown(done.path)}")
+        say(word("cli.import.done", path=shown(done.path), file=file))
     return 0

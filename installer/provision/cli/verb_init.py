@@ -10,6 +10,7 @@ import click
 
 from provision.cli.common import json_option, quiet_option
 from provision.cli.helping import verb
+from provision.cli.language import word
 from provision.messages import message
 from provision.model.finding import BlockedError, Finding, Remedy, UsageError
 from provision.model.profile import Target, Vendor
@@ -65,7 +66,7 @@ def _write(begun: Begun, session: Session, output: str | None, yes: bool) -> Pat
     from provision.pipeline.locks import write_text
 
     path = session.folder / (output or f"profiles/{begun.profile.name}.yaml")
-    if path.exists() and not yes and not session.confirm(f"{shown(path)} is there. Write over it?"):
+    if path.exists() and not yes and not session.confirm(message("cli.init.overwrite", path=shown(path))):
         raise BlockedError(
             Finding(
                 "file-exists",
@@ -102,12 +103,12 @@ def _report(begun: Begun, path: Path | None, as_json: bool, quiet: bool) -> None
 
 def _show(begun: Begun, path: Path) -> None:
     from provision.cli.rendering import paint, row, say
-    from provision.cli.showing import CONFIDENCE, shown
+    from provision.cli.showing import chosen, shown
 
     say(f"{paint(shown(path), sys.stdout, bold=True)}   {begun.profile.description}")
     for target, stack in begun.stacks.items():
         say(f"  {target} · Python {stack.python}")
         for choice in stack.choices:
             if choice.rule:
-                say(row("", f"{choice.value}   {CONFIDENCE[choice.confidence]}: {choice.because}"))
-    say(f"Next: provision plan {shown(path)}")
+                say(row("", chosen(choice)))
+    say(word("cli.init.next", path=shown(path)))

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from provision.cli.common import json_option, target_option
+from provision.cli.common import json_option, machine_option, target_option
 from provision.cli.helping import verb
+from provision.cli.language import word, written
 
 if TYPE_CHECKING:
     from provision.model.artifact import ArtifactFacts
@@ -26,18 +28,19 @@ _SYSTEM = "api-ms-win-"
 @target_option("target")
 @click.option("--index", metavar="NAME|URL", default="")
 @click.option("--whole", is_flag=True)
+@machine_option
 @click.option("--offline", is_flag=True)
 @json_option
 def command(
-    what: str, python: str, target: str | None, index: str, whole: bool, offline: bool, as_json: bool
+    what: str, python: str, target: str | None, index: str, whole: bool, machine_file: Path | None, offline: bool,
+    as_json: bool,
 ) -> int:  # fmt: skip
     from provision.cli.rendering import print_findings, print_json
     from provision.pipeline.learning import Which, inspect_any
     from provision.pipeline.session import Session
 
-    found = inspect_any(
-        what, Which(python=python, target=target or "", index=index, whole=whole), Session(offline=offline)
-    )
+    which = Which(python=python, target=target or "", index=index, whole=whole)
+    found = inspect_any(what, which, Session(offline=offline, machine_file=machine_file))
     if as_json:
         print_json(_document(found))
         return 0
@@ -75,31 +78,51 @@ def read(found: Inspected) -> str:
 
     facts = found.facts
     if not facts.requests:
-        return f"{size(facts.size)}, read before"
-    return f"{size(facts.bytes_read)} of {size(facts.size)} read, {facts.requests} requests, {seconds(found.seconds)}"
+        return word("cli.inspect.before", size=size(facts.size))
+    return word(
+        "cli.inspect.read",
+        read=size(facts.bytes_read),
+        size=size(facts.size),
+        requests=facts.requests,
+        time=seconds(found.seconds),
+    )
 
 
 def _rows(found: Inspected) -> Iterator[tuple[str, str]]:
     facts = found.facts
     yield (
-        "for",
+        _label("for"),
         "  ".join(_few(facts.tags)) + (f"   Python {facts.requires_python}" if facts.requires_python else ""),
     )
-    yield "built for", _build(facts)
-    yield "machine code", " ".join(facts.machine)
-    yield "PTX", " ".join(facts.ptx) + (" (compiled by the driver at the first start)" if facts.ptx else "")
-    yield "gfx", " ".join(facts.gfx)
-    yield "it states", " ".join(facts.declared)
-    yield "glibc", _glibc(facts)
-    yield "needs", ", ".join(_few([name for name in facts.needed if not name.startswith(_SYSTEM)]))
-    yield "looks in", ", ".join(_few(facts.runpaths))
-    yield "brings", f"{len(facts.libraries)} libraries" if facts.libraries else ""
-    yield "requires", ", ".join(_few([line.split(";")[0].strip() for line in facts.requires]))
+    yield _label("built-for"), _build(facts)
+    yield _label("machine-code"), " ".join(facts.machine)
+    yield _label("ptx"), word("cli.inspect.ptx", names=" ".join(facts.ptx)) if facts.ptx else ""
+    yield _label("gfx"), " ".join(facts.gfx)
+    yield _label("states"), " ".join(facts.declared)
+    yield _label("glibc"), _glibc(facts)
+    yield _label("needs"), ", ".join(_few([name for name in facts.needed if not name.startswith(_SYSTEM)]))
+    yield _label("looks-in"), ", ".join(_few(facts.runpaths))
+    yield (
+        _label("brings"),
+        word("cli.inspect.libraries", count=len(facts.libraries)) if facts.libraries else "",
+    )
+    yield _label("requires"), ", ".join(_few([line.split(";")[0].strip() for line in facts.requires]))
     for card, coverage in found.cards:
-        yield "here", f"{card.name} ({card.capability}): {coverage.how}, {coverage.because}"
-    yield "knowledge", found.row or "no row about this build yet: provision knowledge learn drafts one"
-    yield "not whole", "; ".join(_few(facts.unread, 4))
-    yield "notes", "; ".join(facts.notes)
+        text = word(
+            "cli.inspect.card",
+            name=card.name,
+            capability=card.capability,
+            how=coverage.how,
+            because=coverage.because,
+        )
+        yield _label("here"), text
+    yield _label("knowledge"), found.row or word("cli.inspect.no-row")
+    yield _label("not-whole"), "; ".join(_few([written(text, "artifacts") for text in facts.unread], 4))
+    yield _label("notes"), "; ".join(written(text, "artifacts") for text in facts.notes)
+
+
+def _label(name: str) -> str:
+    return word(f"cli.inspect.label.{name}")
 
 
 def _build(facts: ArtifactFacts) -> str:
@@ -109,16 +132,17 @@ def _build(facts: ArtifactFacts) -> str:
         f"ROCm {facts.rocm}" if facts.rocm else "",
     ]
     if facts.is_cuda_build is False and not facts.is_rocm_build:
-        parts.append("the CPU")
+        parts.append(word("cli.inspect.cpu"))
     return ", ".join(filter(None, parts))
 
 
 def _glibc(facts: ArtifactFacts) -> str:
     if not facts.glibc:
-        return f"{facts.tag_glibc} by its tag" if facts.tag_glibc else ""
-    return f"{facts.glibc} measured" + (f", {facts.tag_glibc} by its tag" if facts.tag_glibc else "")
+        return word("cli.inspect.glibc-tag", tag=facts.tag_glibc) if facts.tag_glibc else ""
+    key = "glibc-both" if facts.tag_glibc else "glibc"
+    return word(f"cli.inspect.{key}", glibc=facts.glibc, tag=facts.tag_glibc)
 
 
 def _few(words: Sequence[str], many: int = _MANY) -> list[str]:
     rest = len(words) - many
-    return [*words[:many], *([f"and {rest} more"] if rest > 0 else [])]
+    return [*words[:many], *([word("cli.and-more", count=rest)] if rest > 0 else [])]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import difflib
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -13,6 +13,7 @@ import click
 from provision.cli.common import json_option
 from provision.cli.helping import verb_group
 from provision.cli.knowledge_learn import learn
+from provision.cli.language import local, word
 from provision.messages import message
 from provision.model.finding import Finding, Remedy, UsageError
 
@@ -38,6 +39,8 @@ _HEADS: dict[str, tuple[str, ...]] = {
     "lint": ("severity", "because"),
     "fact": ("fact",),
 }
+#: How a value that may be a text is said: in English, or in the language of the process.
+Say = Callable[[object], str]
 #: Columns of a line in a list of rows.
 _HEAD = 110
 
@@ -62,7 +65,9 @@ def list_rows(kind: str, as_json: bool) -> int:
     rows = _knowledge().list()
     kinds = sorted({kind_of(row) for row in rows})
     if kind and kind not in kinds:
-        raise UsageError(_unknown("no-such-kind", f"There are no rows of kind {kind!r}.", kind, kinds))
+        raise UsageError(
+            _unknown("no-such-kind", message("cli.knowledge.no-kind", kind=repr(kind)), kind, kinds)
+        )
     _report([row for row in rows if not kind or kind_of(row) == kind], as_json)
     return 0
 
@@ -77,7 +82,9 @@ def show(row_id: str, as_json: bool) -> int:
     row = knowledge.row(row_id)
     if row is None:
         ids = [r.id for r in knowledge.list()]
-        raise UsageError(_unknown("no-such-row", f"There is no row {row_id!r}.", row_id, ids))
+        raise UsageError(
+            _unknown("no-such-row", message("cli.knowledge.no-row", row=repr(row_id)), row_id, ids)
+        )
     if as_json:
         print_json({**_as_json(row), "findings": []})
     else:
@@ -94,15 +101,15 @@ def search(words: tuple[str, ...], as_json: bool) -> int:
     rows = _knowledge().search(" ".join(words))
     _report(rows, as_json)
     if not rows and not as_json:
-        say(f"No row holds all of: {', '.join(words)}.", err=True)
+        say(word("cli.knowledge.none", words=words), err=True)
     return 0
 
 
 command.add_command(learn)
 
 
-def _unknown(code: str, summary: str, word: str, known: Iterable[str]) -> Finding:
-    near = difflib.get_close_matches(word, list(known), 3, 0.5)
+def _unknown(code: str, summary: str, asked: str, known: Iterable[str]) -> Finding:
+    near = difflib.get_close_matches(asked, list(known), 3, 0.5)
     ways = tuple(Remedy(message("cli.unknown.way", name=name)) for name in near)
     return Finding(
         code,
@@ -119,7 +126,7 @@ def _report(rows: Sequence[Row], as_json: bool) -> None:
     if as_json:
         print_json({"rows": [_as_json(row) for row in rows], "findings": []})
         return
-    for line in table([(kind_of(row), row.id, row.evidence, headline(row)) for row in rows], indent=0):
+    for line in table([(kind_of(row), row.id, row.evidence, headline(row, local)) for row in rows], indent=0):
         say(line)
 
 
@@ -130,36 +137,38 @@ def _as_json(row: Row) -> dict[str, Any]:
     return {"kind": kind_of(row), "says": headline(row), "row": to_json(row)}
 
 
-def headline(row: Row) -> str:
+def headline(row: Row, say: Say = str) -> str:
     """What a row says, in one line."""
+    from provision.cli.rendering import clipped
     from provision.knowledge import kind_of
 
     own = tuple(f.name for f in dataclasses.fields(row) if f.name not in _OF_EVERY_ROW)
     values = [getattr(row, name) for name in _HEADS.get(kind_of(row), own)]
-    text = "   ".join(filter(None, map(told, values)))
-    return text if len(text) <= _HEAD else f"{text[: _HEAD - 4]} ..."
+    return clipped("   ".join(filter(None, (told(value, say) for value in values))), _HEAD)
 
 
-def told(value: Any) -> str:
+def told(value: Any, say: Say = str) -> str:
     """A value of a row in words."""
     if dataclasses.is_dataclass(value):
         # Of wheels it is the versions that tell one row from another.
         fields = (
             ("versions",) if hasattr(value, "pythons") else tuple(f.name for f in dataclasses.fields(value))
         )
-        return " ".join(filter(None, (told(getattr(value, name)) for name in fields)))
+        return " ".join(filter(None, (told(getattr(value, name), say) for name in fields)))
     if isinstance(value, dict):
-        return ", ".join(f"{key} {told(item)}".strip() for key, item in value.items())
+        return ", ".join(f"{key} {told(item, say)}".strip() for key, item in value.items())
     if isinstance(value, list | tuple):
-        return ", ".join(told(item) for item in value)
-    return "" if value is None or value is False else "yes" if value is True else str(value)
+        return ", ".join(told(item, say) for item in value)
+    return "" if value is None or value is False else say(message("cli.yes")) if value is True else say(value)
 
 
 def _show(row: Row) -> None:
     from provision.cli.rendering import pad, paint, say
     from provision.knowledge import kind_of
 
-    say(f"{paint(row.id, sys.stdout, bold=True)}   {kind_of(row)} row of {row.origin}")
+    say(
+        f"{paint(row.id, sys.stdout, bold=True)}   {word('cli.knowledge.row-of', kind=kind_of(row), origin=row.origin)}"
+    )
     say()
     last = ("source", "evidence", "verified_on")
     names = [f.name for f in dataclasses.fields(row) if f.name not in ("id", "origin", *last)]
@@ -174,11 +183,13 @@ def _lines(value: Any) -> Iterator[str]:
         any(dataclasses.is_dataclass(item) or " " in str(item) for item in value)
     )
     for item in value if several else (value,):
-        if text := _fields(item) if dataclasses.is_dataclass(item) else told(item):
+        if text := _fields(item) if dataclasses.is_dataclass(item) else told(item, local):
             yield text
 
 
 def _fields(value: Any) -> str:
     """A noun inside a row, every field with its name."""
-    pairs = ((f.name.replace("_", "-"), told(getattr(value, f.name))) for f in dataclasses.fields(value))
+    pairs = (
+        (f.name.replace("_", "-"), told(getattr(value, f.name), local)) for f in dataclasses.fields(value)
+    )
     return "; ".join(f"{name} {text}" for name, text in pairs if text)

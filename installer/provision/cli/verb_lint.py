@@ -10,6 +10,8 @@ import click
 
 from provision.cli.common import json_option, quiet_option
 from provision.cli.helping import verb
+from provision.cli.language import local, word
+from provision.messages import unplaced
 from provision.model.finding import Finding
 
 
@@ -76,19 +78,18 @@ def _place(finding: Finding) -> str:
 
 
 def _lines(place: str, finding: Finding) -> list[str]:
-    from provision.cli.rendering import COLOURS, paint
+    from provision.cli.rendering import COLOURS, pad, paint
 
-    said = finding.summary
     where = finding.evidence[0].source if finding.evidence else ""
-    said = said.removeprefix(f"{where}: ")
-    severity = paint(finding.severity.ljust(8), fg=COLOURS[finding.severity])
+    said = local(unplaced(finding.summary, where))
+    severity = paint(pad(word(f"cli.{finding.severity}"), 8), fg=COLOURS[finding.severity])
     lines = [f"  {place}  {severity} {said}  {paint(f'[{finding.code}]', dim=True)}"]
     indent = " " * (len(place) + 13)
-    ways = "; or ".join(remedy.text for remedy in finding.remedies)
+    ways = word("cli.lint.or").join(local(remedy.text) for remedy in finding.remedies)
     return [*lines, f"{indent}{ways}"] if ways else lines
 
 
 def summary(findings: Sequence[Finding], files: int) -> str:
-    counts = [(word, sum(f.severity == word for f in findings)) for word in ("error", "warning", "note")]
-    told = [f"{count} {word}{'s' * (count > 1)}" for word, count in counts if count]
-    return ", ".join(told) or f"Nothing found in {files} file{'s' * (files > 1)}."
+    counts = [(kind, sum(f.severity == kind for f in findings)) for kind in ("error", "warning", "note")]
+    told = [word(f"cli.lint.{kind}", count=count) for kind, count in counts if count]
+    return word("cli.comma").join(told) or word("cli.lint.nothing", count=files)

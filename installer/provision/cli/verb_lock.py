@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from provision.cli.common import complete_profiles, json_option, quiet_option
+from provision.cli.common import complete_profiles, json_option, machine_option, quiet_option
 from provision.cli.helping import verb
+from provision.cli.language import word
 from provision.messages import message
 from provision.model.finding import Finding, LockError, Remedy, UnsatisfiableError, UsageError
 
@@ -31,6 +33,7 @@ _FOLDER = click.Path(file_okay=False, path_type=Path)
 @click.option("--upgrade", multiple=True, is_flag=False, flag_value=EVERYTHING, metavar="[NAME]")
 @click.option("--target", "targets", multiple=True)
 @click.option("--python", "pythons", multiple=True)
+@machine_option
 @click.option("--offline", is_flag=True)
 @click.option("--catalog", "replay", type=_FOLDER, metavar="DIR")
 @click.option("--from", "taken", type=click.Path(exists=True, dir_okay=False, path_type=Path), metavar="FILE")
@@ -41,24 +44,38 @@ def command(
     profiles: tuple[str, ...], every: bool, check: bool, as_json: bool, quiet: bool, **chosen: Any
 ) -> int:
     from provision.cli.common import make_session
-    from provision.pipeline.profiles import read, variants_of
     from provision.pipeline.relocking import jobs_of, relock
 
-    session = make_session(quiet=quiet, as_json=as_json, offline=chosen["offline"])
+    session = make_session(
+        quiet=quiet, as_json=as_json, offline=chosen["offline"], machine_file=chosen["machine_file"]
+    )
     session.replay, session.record = _absolute(chosen["replay"]), _absolute(chosen["record"])
     session.taken = _absolute(chosen["taken"])
     names, more = _upgraded(chosen["upgrade"], session)
     if every and not chosen["upgrade"]:
         names = replace(names, settled=True)
     references = _references((*profiles, *more), every, session)
-    sources = [v for reference in references for v in variants_of(read(reference, session.folder))]
+    sources = [v for reference in references for v in _variants(reference, session)]
     if check:
         return _check(sources, session, as_json, quiet)
-    jobs, failed = jobs_of(sources, session, chosen["targets"], chosen["pythons"])
+    targets = chosen["targets"] or ((session.host_target(),) if session.machine_file else ())
+    jobs, failed = jobs_of(sources, session, targets, chosen["pythons"])
     if not jobs and not failed:
         raise UsageError(_nothing(chosen))
     done = relock(jobs, session, names, lambda locked: _tell(locked, session))
     return _report([*failed, *done], as_json, quiet)
+
+
+def _variants(reference: str, session: Session) -> Sequence[Source]:
+    """All variants of a profile; with `--machine` the one that this machine would take."""
+    from provision.pipeline.profiles import read, variants_of
+
+    source = read(reference, session.folder)
+    if session.machine_file is None:
+        return variants_of(source)
+    from provision.pipeline.environments import Options, choose_variant
+
+    return (choose_variant(source, session, Options())[0],)
 
 
 def _upgraded(values: tuple[str, ...], session: Session) -> tuple[Upgrade, tuple[str, ...]]:
@@ -86,9 +103,10 @@ def _references(profiles: tuple[str, ...], every: bool, session: Session) -> lis
 
 
 def _nothing(chosen: dict[str, Any]) -> Finding:
-    asked = " and ".join(filter(None, (", ".join(chosen["targets"]), ", ".join(chosen["pythons"]))))
+    targets, pythons = ", ".join(chosen["targets"]), ", ".join(chosen["pythons"])
+    asked = message("cli.and", first=targets, second=pythons) if targets and pythons else targets or pythons
     return Finding(
-        "nothing-to-lock", "error", message("cli.nothing-to-lock.summary", what=asked or 'these profiles'),
+        "nothing-to-lock", "error", message("cli.nothing-to-lock.summary", what=asked or message("cli.these-profiles")),
         detail=message("cli.nothing-to-lock.detail"),
         remedies=(Remedy(message("cli.nothing-to-lock.way"), "provision why PROFILE python"),),
     )  # fmt: skip
@@ -107,14 +125,18 @@ def _check(sources: list[Source], session: Session, as_json: bool, quiet: bool) 
         return 0
     print_findings(findings)
     if not quiet:
-        say(f"{len(sources)} {'profile matches its' if len(sources) == 1 else 'profiles match their'} locks.")
+        say(word("cli.lock.matching", count=len(sources)))
     return 0
 
 
 def _tell(locked: Locked, session: Session) -> None:
     """One line of progress for each finished lock."""
-    packages = f": {len(locked.lock.pins)} packages, {locked.status}" if locked.lock else ""
-    session.reporter.stage("Locked" if locked.lock else "Failed", f"{_title(locked)}{packages}")
+    if locked.lock is None:
+        session.reporter.stage(word("cli.stage.failed"), _title(locked))
+        return
+    status = word(f"cli.lock.{locked.status}")
+    text = word("cli.lock.told", lock=_title(locked), count=len(locked.lock.pins), status=status)
+    session.reporter.stage(word("cli.stage.locked"), text)
 
 
 def _title(locked: Locked) -> str:
@@ -162,7 +184,14 @@ def _show(done: list[Locked]) -> None:
     from provision.locking.diffing import diff
 
     show([diff(d.before, d.lock) for d in done if d.lock is not None and d.status == "written"])
-    counts = {word: sum(d.status == word for d in done) for word in ("written", "unchanged", "failed")}
-    told = ", ".join(f"{count} {word}" for word, count in counts.items() if count)
-    where = f": {shown(done[0].path)}" if len(done) == 1 and done[0].lock else ""
-    say(f"{len(done)} locks: {told}" if len(done) > 1 else f"1 lock {done[0].status}{where}")
+    if len(done) > 1:
+        counts = {s: sum(d.status == s for d in done) for s in ("written", "unchanged", "failed")}
+        told = [
+            word("cli.lock.count", count=count, status=word(f"cli.lock.{status}"))
+            for status, count in counts.items()
+            if count
+        ]
+        say(word("cli.lock.several", count=len(done), told=told))
+        return
+    where = f"{word('cli.colon')}{shown(done[0].path)}" if done[0].lock else ""
+    say(word("cli.lock.one", status=word(f"cli.lock.{done[0].status}")) + where)

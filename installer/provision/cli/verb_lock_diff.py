@@ -10,6 +10,7 @@ import click
 
 from provision.cli.common import json_option
 from provision.cli.helping import verb
+from provision.cli.language import local, word
 
 if TYPE_CHECKING:
     from provision.locking.diffing import Difference
@@ -32,11 +33,11 @@ def command(old: str, new: str, form: str, as_json: bool) -> int:
     if as_json or form == "json":
         print_json({"locks": [as_document(one) for one in found], "findings": []})
     elif form == "markdown":
-        say(markdown(found).rstrip("\n"))
+        say(local(markdown(found)).rstrip("\n"))
     else:
         show(found)
         if not found:
-            say("No lock changed.")
+            say(word("cli.lock-diff.none"))
     return 0
 
 
@@ -47,7 +48,7 @@ def show(found: Sequence[Difference]) -> None:
 
     groups: dict[tuple[str, ...], list[Difference]] = {}
     for one in found:
-        groups.setdefault((summary(one), *lines(one)), []).append(one)
+        groups.setdefault((local(summary(one)), *lines(one)), []).append(one)
     for (told, *body), members in groups.items():
         for one in members:
             say(f"{paint(one.title, sys.stdout, bold=True)}   {told}")
@@ -61,15 +62,16 @@ def lines(one: Difference) -> list[str]:
     from provision.locking.diffing import sections
 
     colours = {"up": "green", "added": "green", "down": "yellow", "removed": "red"}
-    rows = []
+    rows, painted = [], []
     for title, found in sections(one):
-        for number, (word, name, values, why) in enumerate(found):
-            rows.append(("" if number else title, word, name, f"{values}   {why}".rstrip()))
+        for number, (what, name, values, why) in enumerate(found):
+            said = local(what)
+            rows.append(
+                ("" if number else local(title), said, name, f"{local(values)}   {local(why)}".rstrip())
+            )
+            painted.append(paint(said, sys.stdout, fg=colours[what]) if what in colours else said)
     plain = table(rows)
-    return [
-        line.replace(row[1], paint(row[1], sys.stdout, fg=colours[row[1]]), 1) if row[1] in colours else line
-        for line, row in zip(plain, rows, strict=True)
-    ]
+    return [line.replace(row[1], colour, 1) for line, row, colour in zip(plain, rows, painted, strict=True)]
 
 
 def as_document(one: Difference) -> dict[str, Any]:

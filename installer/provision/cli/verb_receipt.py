@@ -10,6 +10,7 @@ import click
 
 from provision.cli.common import F, environment_option, json_option
 from provision.cli.helping import verb_group
+from provision.cli.language import language, local, word
 
 if TYPE_CHECKING:
     from provision.model.receipt import Receipt
@@ -37,20 +38,22 @@ def show(
     from provision.documents import to_json
     from provision.pipeline.receipts import lock_of, one
     from provision.pipeline.session import Session
+    from provision.verifying.receipts import remembered
 
     session = Session()
     kept = one(session, name, profile, environment)
+    receipt = remembered(kept.receipt)
     if html is not None:
         from provision.verifying.page import page
 
-        text = page(kept.receipt, lock_of(session, kept.receipt, profile, environment))
+        text = page(receipt, lock_of(session, kept.receipt, profile, environment), language())
         session.files.write(str(html.absolute()), text)
     if as_json:
         print_json(to_json(kept.receipt))
     elif html is not None:
-        say(f"Wrote {html}: {len(text.encode()) / 1e3:.0f} kB, one page, nothing else is needed to read it.")
+        say(word("cli.receipt.wrote", path=html, size=f"{len(text.encode()) / 1e3:.0f}"))
     else:
-        _show(kept.receipt)
+        _show(receipt)
     return 0
 
 
@@ -59,18 +62,18 @@ def _show(receipt: Receipt) -> None:
     from provision.cli.showing import job_line
 
     colour = "green" if receipt.verdict == "passed" else "red"
-    say(
-        f"{paint(receipt.verdict, fg=colour, bold=True)}   {receipt.profile}   {receipt.date}   level {receipt.level}"
-    )
-    say(receipt.proves)
+    head = paint(word(f"cli.receipt.{receipt.verdict}"), fg=colour, bold=True)
+    level = word("cli.receipt.level", level=receipt.level)
+    say(f"{head}   {receipt.profile}   {receipt.date}   {level}")
+    say(local(receipt.proves))
     say()
     for job in receipt.jobs:
-        say(row("Proved" if job.verdict == "passed" else "Failed", job_line(job)))
+        say(row(word(f"cli.stage.{job.verdict}"), job_line(job)))
         for finding in job.findings:
             for line in finding_lines(finding, sys.stdout):
                 say(f"  {line}")
-    say(row("machine", _machine(receipt)))
-    say(row("lock", receipt.lock))
+    say(row(word("cli.label.machine"), _machine(receipt)))
+    say(row(word("cli.label.lock"), receipt.lock))
 
 
 def _machine(receipt: Receipt) -> str:
@@ -96,7 +99,7 @@ def list_(profile: str | None, environment: str | None, as_json: bool) -> int:
     rows = [
         (
             k.name,
-            k.receipt.verdict,
+            word(f"cli.receipt.{k.receipt.verdict}"),
             k.receipt.date,
             k.receipt.level,
             k.receipt.device_used,
@@ -105,7 +108,7 @@ def list_(profile: str | None, environment: str | None, as_json: bool) -> int:
         )
         for k in found
     ]
-    for line in table(rows) or ["There is no receipt."]:
+    for line in table(rows) or [word("cli.receipt.none")]:
         say(line)
     return 0
 
@@ -131,7 +134,10 @@ def compare(first: str, second: str, profile: str | None, environment: str | Non
             {"first": kept[0].name, "second": kept[1].name, "differences": [to_json(d) for d in found]}
         )
         return 0
-    rows = [(d.what, d.first, d.second, f"x {d.change:g}" if d.change is not None else "") for d in found]
+    rows = [
+        (local(d.what), local(d.first), local(d.second), f"x {d.change:g}" if d.change is not None else "")
+        for d in found
+    ]
     for line in table([("", kept[0].name, kept[1].name, ""), *rows]):
         say(line)
     return 0

@@ -11,6 +11,7 @@ from provision.cli.common import (
     reference_argument,
 )
 from provision.cli.helping import verb
+from provision.cli.language import word
 
 
 @verb("recover")
@@ -36,5 +37,5 @@ def command(reference: str | None, environment: str | None, as_json: bool, quiet
             }
         )
     elif not quiet:
-        say(f"Recovered: {recovered_text(done)}." if done else "Nothing to recover: no run was interrupted.")
+        say(word("cli.recovered", what=recovered_text(done)) if done else word("cli.recovered.nothing"))
     return 0

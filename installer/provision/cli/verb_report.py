@@ -8,6 +8,7 @@ import click
 
 from provision.cli.common import json_option
 from provision.cli.helping import verb
+from provision.cli.language import word
 from provision.messages import message
 from provision.model.finding import Finding, Remedy, UsageError
 
@@ -35,7 +36,7 @@ def command(subject: str | None, output: Path, log: Path | None, as_json: bool) 
     except OSError as error:
         raise UsageError(
             Finding(
-                "unwritable", "error", f"{output}: {error.strerror or error}.",
+                "unwritable", "error", message("cli.unwritable.summary", path=output, error=error.strerror or error),
                 remedies=(Remedy(message("cli.unwritable.way"), "provision report --output FILE"),),
             )
         ) from None  # fmt: skip
@@ -44,8 +45,6 @@ def command(subject: str | None, output: Path, log: Path | None, as_json: bool) 
             {"file": str(output), "size": len(bundle.data), "holds": list(bundle.names), "findings": []}
         )
     else:
-        say(f"Written: {output} ({size(len(bundle.data))}), with {', '.join(bundle.names)}")
-        say(
-            "Names, home folders, hosts, serial numbers and secrets are replaced. Look through it before you send it."
-        )
+        say(word("cli.report.written", path=output, size=size(len(bundle.data)), names=bundle.names))
+        say(word("cli.report.replaced"))
     return 0

@@ -13,6 +13,7 @@ from provision.cli.common import (
     reference_argument,
 )
 from provision.cli.helping import verb
+from provision.cli.language import word
 
 
 @verb("rollback")
@@ -44,6 +45,7 @@ def command(
             }
         )
     elif not quiet:
-        back = f" (was {done.former}; back: provision rollback --to {done.former})" if done.former else ""
-        say(f"{path} is generation {done.generation}{back if done.changed else ' already'}")
+        key = "back" if done.changed and done.former else "done" if done.changed else "already"
+        text = word(f"cli.rollback.{key}", environment=path, generation=done.generation, former=done.former)
+        say(text)
     return 0

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from provision.cli.common import environment_option, json_option, profile_argument, quiet_option
 from provision.cli.helping import verb
+from provision.cli.language import word
 
 if TYPE_CHECKING:
     from provision.pipeline.session import Session
@@ -53,12 +54,10 @@ def _foreign(environment: str, session: Session, as_json: bool, quiet: bool) -> 
              "packages": rows, "findings": [f.to_json() for f in findings]}
         )  # fmt: skip
     elif not quiet:
-        say(f"{shown(environment)}   {words(stock)}; not made by provision")
+        say(f"{shown(environment)}   {word('cli.status.stranger', what=words(stock))}")
         print_findings(findings, err=False)
         if stock.packages and not stock.externally_managed:
-            say(
-                f"Change it where it stands: provision apply PROFILE --in-place --environment {shown(environment)}"
-            )
+            say(word("cli.status.in-place", environment=shown(environment)))
     return 1
 
 
@@ -82,9 +81,8 @@ def _conda(prefix: str, session: Session, as_json: bool, quiet: bool) -> int:
              "findings": [f.to_json() for f in findings]}
         )  # fmt: skip
     elif not quiet:
-        beside = f" and {len(found.wheels)} wheels" if found.wheels else ""
-        say(
-            f"{shown(prefix)}   a conda environment, not made by provision: {len(found.packages)} packages{beside}"
-        )
+        key = "conda-wheels" if found.wheels else "conda"
+        text = word(f"cli.status.{key}", count=len(found.packages), wheels=len(found.wheels))
+        say(f"{shown(prefix)}   {text}")
         print_findings(findings, err=False)
     return 1

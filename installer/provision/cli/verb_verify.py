@@ -15,6 +15,7 @@ from provision.cli.common import (
     quiet_option,
 )
 from provision.cli.helping import verb
+from provision.cli.language import word
 
 
 @verb("verify")
@@ -37,6 +38,7 @@ def command(
         return _files(profile, chosen["environment"], as_json, quiet)
     from provision.cli.common import make_session
     from provision.cli.rendering import print_findings, print_json, say
+    from provision.cli.showing import verdict
     from provision.pipeline.environments import Options, run_verify
 
     session = make_session(quiet=quiet, as_json=as_json)
@@ -49,22 +51,23 @@ def command(
     else:
         print_findings(findings)
         if not quiet:
-            say(f"Verdict: {receipt.verdict}. {receipt.proves}")
+            say(verdict(receipt.verdict, receipt.proves))
     return 0 if receipt.verdict == "passed" else 1
 
 
 def _files(profile: str | None, environment: str | None, as_json: bool, quiet: bool) -> int:
     from provision.cli.common import make_session
     from provision.cli.rendering import print_findings, print_json, say
+    from provision.cli.showing import verdict
     from provision.pipeline.filechecks import run_file_check
-    from provision.verifying.files import verdict
+    from provision.verifying.files import verdict as all_sound
 
     session = make_session(quiet=quiet, as_json=as_json)
     try:
         found = run_file_check(profile, session, environment)
     finally:
         session.reporter.close()  # type: ignore[attr-defined]
-    sound = verdict(found.findings)
+    sound = all_sound(found.findings)
     if as_json:
         print_json(
             {
@@ -76,8 +79,11 @@ def _files(profile: str | None, environment: str | None, as_json: bool, quiet: b
     else:
         print_findings(found.findings)
         if not quiet:
-            what = f"{found.files:,} files of {found.packages} packages, {found.size / 1e9:,.2f} GB"
-            say(
-                f"{'Verdict: passed' if sound else 'Verdict: failed'}. {what}, against records, lock and manifest."
+            text = word(
+                "cli.verify.files",
+                files=f"{found.files:,}",
+                packages=found.packages,
+                size=f"{found.size / 1e9:,.2f}",
             )
+            say(verdict("passed" if sound else "failed", text))
     return 0 if sound else 1

@@ -10,6 +10,7 @@ import click
 
 from provision.cli.common import json_option, machine_option, profile_argument, variant_option
 from provision.cli.helping import verb
+from provision.cli.language import local, lock_line, word
 from provision.messages import message
 from provision.model.finding import Finding, UsageError
 
@@ -64,11 +65,11 @@ def _known(axis: str, found: Why) -> bool:
 
 def _no_axis(axis: str, found: Why) -> Finding:
     axes = [c.axis for c in found.explanation.stack.choices]
-    more = "" if found.lock else " Packages can be named once the profile is locked."
+    more = "" if found.lock else message("cli.no-such-axis.more")
     return Finding(
         "no-such-axis",
         "error",
-        message("cli.no-such-axis.summary", axis=axis, axes=", ".join(axes), more=more),
+        message("cli.no-such-axis.summary", axis=axis, axes=axes, more=more),
     )
 
 
@@ -91,12 +92,12 @@ def _show(reference: str, found: Why, groups: tuple[Group, ...]) -> None:
         _show_choice(choice)
     _show_more(found.lock or stack, _patches(found))
     say()
-    say("  not taken")
+    say(f"  {word('cli.why.not-taken')}")
     for line in _counts(groups):
         say(line)
     say()
     axes = dict.fromkeys(g.axis for g in groups)
-    say(f"All of one axis: provision why {reference} {'|'.join(axes)}")
+    say(word("cli.why.one-axis", profile=reference, axes="|".join(axes)))
 
 
 def _head(found: Why) -> None:
@@ -104,38 +105,59 @@ def _head(found: Why) -> None:
     from provision.cli.showing import shown
 
     stack = found.explanation.stack
-    where = (
-        f"lock {shown(found.path)}" if found.path else "not locked yet: packages of the closure are not known"
-    )
+    where = word("cli.why.lock", path=shown(found.path)) if found.path else word("cli.why.not-locked")
     variant = f" · {found.variant}" if found.variant else ""
     say(f"{paint(stack.profile, bold=True)}{variant} · {stack.target} · Python {stack.python}    {where}")
     if found.lock and not found.explanation.settled:
-        say("  The lock was made from another stack than knowledge gives now: provision lock makes it again.")
+        say(f"  {word('cli.why.other-stack')}")
     say()
 
 
 def _show_choice(choice: Choice) -> None:
     from provision.cli.rendering import row, say
-    from provision.cli.showing import CONFIDENCE
+    from provision.cli.showing import chosen
 
-    level = "" if choice.axis == "python" or not choice.rule else f"{CONFIDENCE[choice.confidence]}: "
-    say(row(choice.axis, f"{choice.value or 'any'}   {level}{choice.because}"))
+    value = choice.value or word("cli.any")
+    known = choice.rule and choice.axis != "python"
+    say(
+        row(
+            choice.axis,
+            chosen(choice, value) if known else f"{value}   {lock_line(choice.because, choice.rule)}",
+        )
+    )
     if choice.rule:
-        say(row("", f"knowledge {choice.rule}: {choice.source}"))
+        say(row("", _knowledge(choice.rule, choice.source)))
+
+
+def _knowledge(rule: str, source: str) -> str:
+    return word("cli.why.knowledge", rule=rule, source=source)
 
 
 def _show_more(stack: Stack | Lock, patches: tuple[Patch, ...]) -> None:
     from provision.cli.rendering import row, say
 
-    held = [(p.requirement, f"{p.because}   (knowledge {p.rule}: {p.source})") for p in patches]
-    needs = [(f"{n.what} {n.value}".strip(), n.because) for n in stack.needs]
-    notes = [(n.severity, f"{n.because}   (knowledge {n.rule}: {n.source})") for n in stack.notes]
+    held = [
+        (
+            p.requirement,
+            word("cli.why.held", because=lock_line(p.because, p.rule), rule=p.rule, source=p.source),
+        )
+        for p in patches
+    ]
+    needs = [(f"{n.what} {n.value}".strip(), lock_line(n.because, n.rule)) for n in stack.needs]
+    notes = [
+        (
+            word(f"cli.{n.severity}"),
+            word("cli.why.held", because=lock_line(n.because, n.rule), rule=n.rule, source=n.source),
+        )
+        for n in stack.notes
+    ]
     sets = [(f"{key}={value}", "") for key, value in stack.variables.items()]
-    for title, rows in (("held", held), ("needs", needs), ("notes", notes), ("sets", sets)):
+    for key, rows in (("held", held), ("needs", needs), ("notes", notes), ("sets", sets)):
+        title = word(f"cli.label.{key}")
         for number, (what, because) in enumerate(rows):
             say(row("" if number else title, f"{what}   {because}".rstrip()))
     if stack.absent:
-        say(row("must not be", ", ".join(stack.absent)))
+        say(row(word("cli.label.absent"), ", ".join(stack.absent)))
 
 
 def _counts(groups: tuple[Group, ...]) -> list[str]:
@@ -146,7 +168,12 @@ def _counts(groups: tuple[Group, ...]) -> list[str]:
     axis = ""
     for group in groups:
         rows.append(
-            (group.axis if group.axis != axis else "", str(len(group.values)), group.rule, group.because)
+            (
+                group.axis if group.axis != axis else "",
+                str(len(group.values)),
+                group.rule,
+                local(group.because),
+            )
         )
         axis = group.axis
     return table(rows, indent=4)
@@ -161,11 +188,16 @@ def _show_axis(axis: str, found: Why, groups: tuple[Group, ...]) -> None:
             _show_choice(choice)
     for package in found.lock.packages if found.lock else ():
         if package.name == axis:
-            say(row(axis, f"{package.version}   from {package.index}: {package.file}"))
+            say(
+                row(
+                    axis,
+                    word("cli.why.package", version=package.version, index=package.index, file=package.file),
+                )
+            )
     for patch in _patches(found):
         if _name(patch.requirement) == axis:
-            say(row("held", f"{patch.requirement}   {patch.because}"))
-            say(row("", f"knowledge {patch.rule}: {patch.source}"))
+            say(row(word("cli.label.held"), f"{patch.requirement}   {lock_line(patch.because, patch.rule)}"))
+            say(row("", _knowledge(patch.rule, patch.source)))
     for group in groups:
         _show_group(group)
 
@@ -176,12 +208,13 @@ def _show_group(group: Group) -> None:
 
     say()
     count = len(group.values)
-    say(f"  {paint(group.rule, sys.stdout, bold=True)}   {count} not taken: {_short(spans(group.values))}")
-    say(row("", group.because))
+    text = word("cli.why.group", count=count, values=_short(spans(group.values)))
+    say(f"  {paint(group.rule, sys.stdout, bold=True)}   {text}")
+    say(row("", local(group.because)))
     if group.source:
-        say(row("", f"source: {group.source}"))
+        say(row("", word("cli.why.source", source=group.source)))
     if group.instead:
-        say(row("", f"instead: {'; or '.join(group.instead)}"))
+        say(row("", word("cli.why.instead", ways=word("cli.lint.or").join(map(local, group.instead)))))
 
 
 def _short(text: str) -> str:

@@ -10,6 +10,7 @@ import click
 
 from provision.cli.common import json_option, machine_option, profile_argument, variant_option
 from provision.cli.helping import verb
+from provision.cli.language import local, lock_line, word
 from provision.model.finding import Finding, UnsatisfiableError
 
 if TYPE_CHECKING:
@@ -53,15 +54,17 @@ def command(
 def _show(profile: str, requirement: str, fit: Fit) -> None:
     from provision.cli.rendering import paint, say
 
-    python = f" with Python {fit.answer.python}" if fit.answer.python else ""
-    variant = f" ({fit.variant})" if fit.variant else ""
-    where = f"{profile}{variant} on {fit.answer.target}{python}"
+    where = word(
+        "cli.why-not.where-python" if fit.answer.python else "cli.why-not.where",
+        profile=f"{profile} ({fit.variant})" if fit.variant else profile,
+        target=fit.answer.target,
+        python=fit.answer.python,
+    )
+    key = "misfit" if not fit.fits else "fits" if fit.lock is not None else "fits-by-knowledge"
+    say(word(f"cli.why-not.{key}", requirement=paint(requirement, bold=True), where=where))
     if fit.fits:
-        known = " as far as knowledge goes" if fit.lock is None else ""
-        say(f"{paint(requirement, bold=True)} fits {where}{known}.")
         _show_fit(fit)
         return
-    say(f"{paint(requirement, bold=True)} does not fit {where}.")
     for finding in fit.findings:
         say()
         for line in _refusal(finding):
@@ -73,30 +76,30 @@ def _refusal(finding: Finding) -> list[str]:
     """Fact, evidence, ways out."""
     from provision.cli.rendering import block, paint, row, way_lines
 
-    facts = [*finding.summary.splitlines(), *finding.detail.splitlines()]
-    lines = [row("fact" if n == 0 else "", fact) for n, fact in enumerate(facts)]
+    facts = [*local(finding.summary).splitlines(), *local(finding.detail).splitlines()]
+    lines = [row(word("cli.label.fact") if n == 0 else "", fact) for n, fact in enumerate(facts)]
     lines[0] += f"  {paint(f'[{finding.code}]', dim=True)}"
     for number, one in enumerate(finding.evidence[:3]):
-        text = f"{one.source}: {one.text}" if one.text else one.source
-        lines += block("" if number else "evidence", text)
+        text = f"{local(one.source)}{word('cli.colon')}{local(one.text)}" if one.text else local(one.source)
+        lines += block("" if number else word("cli.evidence"), text)
     return [*lines, *way_lines(finding.remedies, sys.stdout)]
 
 
 def _show_fit(fit: Fit) -> None:
     from provision.cli.rendering import row, say
-    from provision.cli.showing import CONFIDENCE, FRAMEWORKS
+    from provision.cli.showing import FRAMEWORKS, chosen
 
     stack = fit.answer.stack
     assert stack is not None
     for choice in fit.lock.stack if fit.lock else stack.choices:
         if choice.axis in FRAMEWORKS:
-            say(row(choice.axis, f"{choice.value}   {CONFIDENCE[choice.confidence]}: {choice.because}"))
+            say(row(choice.axis, chosen(choice)))
     for patch in fit.lock.patches if fit.lock else stack.patches:
-        say(row("held", f"{patch.requirement}   {patch.because}"))
+        say(row(word("cli.label.held"), f"{patch.requirement}   {lock_line(patch.because, patch.rule)}"))
     if fit.lock is None:
-        say(row("packages", "no index was asked: provision lock says whether they can be locked"))
+        say(row(word("cli.label.packages"), word("cli.why-not.not-asked")))
     else:
-        say(row("packages", f"{len(fit.lock.packages)}, all of them can be locked"))
+        say(row(word("cli.label.packages"), word("cli.why-not.lockable", count=len(fit.lock.packages))))
 
 
 def _document(profile: str, requirement: str, fits: tuple[Fit, ...]) -> dict[str, Any]:

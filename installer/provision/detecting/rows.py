@@ -7,6 +7,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from provision.parsed import parsed
+
 _PATH = Path(__file__).parent.parent / "knowledge" / "devices.yaml"
 
 Row = Mapping[str, Any]
@@ -21,9 +23,5 @@ def table(name: str) -> tuple[Row, ...]:
 
 @cache
 def _document() -> Mapping[str, Any]:
-    import yaml
-
-    # The C loader reads the same documents and is some ten times faster; not every build of PyYAML has it.
-    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-    document: Mapping[str, Any] = yaml.load(_PATH.read_text("utf-8"), Loader=loader)  # noqa: S506 (both are safe)
+    document: Mapping[str, Any] = parsed(_PATH.read_text("utf-8"))
     return document

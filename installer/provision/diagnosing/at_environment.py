@@ -92,7 +92,7 @@ def _twice(case: Case, env: Environment) -> Iterator[Finding]:
             versions = sorted((c.version for c in copies), key=version_key)
             yield case.speaker.finding(
                 "distribution-twice", [(c.info, c.version) for c in copies], name=name, versions=", ".join(versions),
-                newest=versions[-1], **case.commands,
+                newest=versions[-1], index=case.index_of(versions[-1]), **case.commands,
             )  # fmt: skip
 
 
@@ -104,7 +104,8 @@ def _missing_files(case: Case, env: Environment) -> Iterator[Finding]:
             continue
         yield case.speaker.finding(
             "files-missing", [(f"{copies[0].info}/RECORD", p) for p in lost[:_SHOWN]],
-            name=name, version=copies[0].version, count=len(lost), **case.commands,
+            name=name, version=copies[0].version, count=len(lost), index=case.index_of(copies[0].version),
+            **case.commands,
         )  # fmt: skip
 
 
@@ -122,7 +123,7 @@ def _other_files(case: Case, env: Environment) -> Iterator[Finding]:
         proof = [(f"{copies[0].info}/RECORD", path) for path in (*resized, *changed)[:_SHOWN]]
         yield case.speaker.finding(
             "files-changed", proof, "error" if broken else None, name=name, version=copies[0].version,
-            count=len(resized) + len(changed), **case.commands,
+            count=len(resized) + len(changed), index=case.index_of(copies[0].version), **case.commands,
         )  # fmt: skip
 
 

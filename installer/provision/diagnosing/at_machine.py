@@ -78,7 +78,7 @@ def _no_directx(case: Case, machine: Machine) -> Iterator[Finding]:
     if one and cards and len(cards) == len(machine.devices):
         yield case.speaker.finding(
             "driver-model-without-directx", [(cards[0].source, f"{cards[0].name} TCC")], what=one,
-            card=cards[0].name, index=cards[0].facts.get("index", "0"),
+            card=cards[0].name, number=cards[0].facts.get("index", "0"),
         )  # fmt: skip
 
 

@@ -148,6 +148,12 @@ class Case:
             return {verb: f"uv pip {verb} --python {python}" for verb in ("install", "uninstall")}
         return {"install": f"{python} -m pip install", "uninstall": f"{python} -m pip uninstall -y"}
 
+    def index_of(self, version: str) -> str:
+        """The option that names the index of a local version (`2.6.0+cu124`): no other has it."""
+        local = version.partition("+")[2]
+        url = self.knowledge.index_url(f"pytorch-{local}") if local else None
+        return f" --index-url {url}" if url else ""
+
     @cached_property
     def carried(self) -> tuple[Carried, ...]:
         """The frameworks that are installed."""

@@ -295,25 +295,24 @@ def check_files(
     lets pass (a limit of time, a choice of distributions), code before libraries. Each folder is listed once, so that
     it takes about a second for the sixty thousand files of a large environment."""
     folders = _Folders(reader)
-    listed = [one for distribution in distributions for one in _record(reader, distribution)]
+    found = [(one, folders.size(one)) for d in distributions for one in _record(reader, d)]
     owners: dict[str, dict[str, str]] = {}
-    for one in listed:
+    for one, _ in found:
         if one.digest and _matters(one.path):
             owners.setdefault(folders.full(one), {})[one.owner.name] = one.digest
     shared = _shared(owners)
     doubtful = {path for paths in shared.values() for path in paths}
-    there = [one for one in listed if folders.has(one)]
     # Conda writes its prefix into files after their RECORD was made.
-    own = [one for one in there if one.digest and one.owner.installer != "conda"]
-    own = [one for one in own if _matters(one.path) and folders.full(one) not in doubtful]
-    resized = [one for one in own if one.size not in (-1, folders.size(one))]
-    changed, hashed = _changed(reader, folders, [one for one in own if one not in set(resized)], go_on)
+    own = [(o, size) for o, size in found if o.digest and size is not None and o.owner.installer != "conda"]
+    own = [(o, size) for o, size in own if _matters(o.path) and folders.full(o) not in doubtful]
+    alike = [one for one, size in own if one.size in (-1, size)]
+    changed, hashed = _changed(reader, folders, alike, go_on)
     return Files(
-        missing=_by_owner(one for one in listed if not folders.has(one)),
-        resized=_by_owner(resized),
+        missing=_by_owner(one for one, size in found if size is None),
+        resized=_by_owner(one for one, size in own if one.size not in (-1, size)),
         changed=_by_owner(changed),
         shared=shared,
-        counted=len(listed),
+        counted=len(found),
         hashed=hashed,
     )
 
@@ -380,21 +379,22 @@ class _Folders:
 
     def __init__(self, reader: Reader) -> None:
         self._reader, self._paths = reader, _paths(reader)
-        self._seen: dict[str, Mapping[str, int]] = {}
+        self._seen: dict[str, dict[str, Mapping[str, int]]] = {}
         self._folded = reader.host().os in ("windows", "macos")
 
     def full(self, one: _Listed) -> str:
-        return str(self._paths.normpath(self._paths.join(one.owner.site, one.path)))
-
-    def has(self, one: _Listed) -> bool:
-        return self._find(one) is not None
+        path = f"{one.owner.site}{self._paths.sep}{one.path}"
+        return str(self._paths.normpath(path)) if ".." in path else path
 
     def size(self, one: _Listed) -> int | None:
-        return self._find(one)
+        """Bytes; None if the file is gone."""
+        site = self._seen.setdefault(one.owner.site, {})
+        folder, _, name = one.path.rpartition("/")
+        sizes = site.get(folder)
+        if sizes is None:
+            sizes = site[folder] = self._list(self._paths.normpath(self._paths.join(one.owner.site, folder)))
+        return sizes.get(name.lower() if self._folded else name)
 
-    def _find(self, one: _Listed) -> int | None:
-        folder, name = self._paths.split(self._paths.join(one.owner.site, one.path))
-        if folder not in self._seen:
-            sizes = self._reader.sizes(str(self._paths.normpath(folder)))
-            self._seen[folder] = {n.lower(): size for n, size in sizes.items()} if self._folded else sizes
-        return self._seen[folder].get(name.lower() if self._folded else name)
+    def _list(self, folder: str) -> Mapping[str, int]:
+        sizes = self._reader.sizes(folder)
+        return {name.lower(): size for name, size in sizes.items()} if self._folded else sizes

@@ -173,10 +173,9 @@ def _mixed(
 ) -> Finding:
     package, found = other
     public = found.partition("+")[0]
-    url = case.knowledge.index_url(f"pytorch-{one.local}") if one.local else None
     return case.speaker.finding(
         "mixed-builds", proof, leader=one.framework, version=one.version, package=package, found=found,
         first=_build_name(case, one.version, one), second=_build_name(case, found, one), why=why, **case.commands,
         wanted=f"{package}=={public}{f'+{one.local}' if one.local else ''}",
-        index=f" --index-url {url}" if url else "",
+        index=case.index_of(one.version),
     )  # fmt: skip

@@ -50,7 +50,7 @@ def named(value: Any) -> Any:
 
 
 def _name(match: re.Match[str]) -> str:
-    return PIP.get(match[1], f"<{match[1]}>")
+    return {**PIP, "index": ""}.get(match[1], f"<{match[1]}>")
 
 
 def markdown(code: str) -> str:

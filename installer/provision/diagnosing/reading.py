@@ -176,6 +176,21 @@ def interesting(stream: BinaryIO, words: Words) -> Iterator[Line]:
             yield from _scan(block, number, words)
 
 
+def tail(stream: BinaryIO, limit: int) -> str:
+    """The end of a log as text, whatever its encoding, without colours and junk. `limit` is in bytes."""
+    head = stream.read(4096)
+    wide = {
+        "utf-16": "utf-16-be" if head.startswith(codecs.BOM_UTF16_BE) else "utf-16-le",
+        "utf-32": "utf-32-le",
+    }
+    encoding = _wide(head)
+    stream.seek(max(0, stream.seek(0, 2) - limit) // 4 * 4)
+    raw = stream.read(limit + 4)
+    if encoding:
+        raw = raw.decode(wide.get(encoding, encoding), "replace").encode("utf-8", "replace")
+    return "\n".join(_decode(line) for line in _strip(raw).replace(b"\r\n", b"\n").split(b"\n"))
+
+
 def _scan(block: bytes, number: int, words: Words) -> Iterator[Line]:
     at = counted = 0
     while (hit := words.next(block, at)) >= 0:

@@ -16,7 +16,7 @@ from typing import Any, TypeGuard
 import yaml
 
 from provision.documents.source import Source, unprintable
-from provision.messages import message
+from provision.messages import Text, message
 from provision.model.finding import Finding, ProvisionError
 
 MAX_DEPTH = 60
@@ -318,13 +318,17 @@ def syntax_finding(source: Source, problem: yaml.YAMLError) -> Finding:
     mark = _mark(problem, words)
     offset = min(mark.index, len(source.text)) if mark is not None else 0
     known = next((row for key, row in _SYNTAX.items() if key in words), None)
-    what, hint = (message(known[0]), known[1] and message(known[1])) if known else (words, "")
+    what, hint = (message(known[0]), known[1] and message(known[1])) if known else (_other(words), "")
     if "cannot start any token" in words:
         what, hint = _bad_token(source.text[offset : offset + 1])
     context = getattr(problem, "context", None)
     detail = f"{context}: {words}" if context else words
     code = "too-deep" if "nesting depth" in words else "yaml-syntax"
     return source.finding(code, what, offset, hint=hint, detail=detail)
+
+
+def _other(words: str) -> str:
+    return words if isinstance(words, Text) else message("documents.syntax.other", words=words)
 
 
 def _mark(problem: Any, words: str) -> Any:

@@ -14,13 +14,11 @@ from dataclasses import MISSING, fields, is_dataclass
 from functools import cache
 from typing import Annotated, Any, Literal, get_args, get_origin, get_type_hints
 
-import yaml
-
 from provision.knowledge.rows import EVIDENCE, KINDS, Row
-from provision.messages import LANGUAGES, bilingual, message
+from provision.messages import LANGUAGES, bilingual, message, said
 from provision.model.finding import Evidence, Finding, Remedy, UsageError
+from provision.parsed import NotYaml, parsed
 
-_Loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _HEADER = ("schema", "verified-on", "sources", "defaults", "templates")
 #: Keys whose list may be written as one text.
 _ONE_OR_MORE = ("versions", "packages", "pythons")
@@ -68,9 +66,14 @@ def expand_pythons(text: str) -> tuple[str, ...]:
 
 def _document(text: str, origin: str) -> dict[str, Any]:
     try:
-        document = yaml.load(text, Loader=_Loader)  # noqa: S506 (a safe loader, in C where it is there)
-    except yaml.YAMLError as error:
-        raise _refuse(origin, "", message("knowledge.document.this-is-not-yaml"), str(error)) from error
+        document = parsed(text)
+    except NotYaml as error:
+        raise _refuse(
+            origin,
+            "",
+            message("knowledge.document.this-is-not-yaml"),
+            message("knowledge.document.parser-says", error=error),
+        ) from error
     if not isinstance(document, dict):
         words = message("knowledge.hint.kinds", kinds=tuple(KINDS))
         raise _refuse(origin, "", message("knowledge.document.knowledge-file-is-mapping-kinds"), words)
@@ -111,7 +114,9 @@ def _row(kind: type[Row], item: dict[str, Any], origin: str) -> Row:
         row: Row = _build(kind, item)
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         text = error.args[0] if error.args and isinstance(error.args[0], str) else str(error)
-        raise _refuse(origin, str(item.get("id", "?")), text, kind.__doc__) from error
+        # What a row may hold is told by the row's own words, which are English.
+        shape = bilingual({"en": kind.__doc__ or "", "zh": said(message("knowledge.refuse.shape"), "zh")})
+        raise _refuse(origin, str(item.get("id", "?")), text, shape) from error
     if row.evidence not in EVIDENCE or not row.source or not row.verified_on:
         words = message("knowledge.hint.evidence", evidence=EVIDENCE)
         raise _refuse(origin, row.id, message("knowledge.row.row-needs-source-evidence-and"), words)
@@ -210,7 +215,7 @@ def _text(value: Any) -> str:
     return str(value)
 
 
-def _refuse(origin: str, where: str, what: str, help_text: str | None) -> KnowledgeError:
+def _refuse(origin: str, where: str, what: str, help_text: str) -> KnowledgeError:
     place = f"{origin}: {where}" if where else origin
     return KnowledgeError(
         Finding(
@@ -218,6 +223,6 @@ def _refuse(origin: str, where: str, what: str, help_text: str | None) -> Knowle
             severity="error",
             summary=f"{place}: " + what,
             evidence=(Evidence(source=origin, text=where),),
-            remedies=(Remedy(text=help_text or message("knowledge.refuse.see-docs-knowledge-md")),),
+            remedies=(Remedy(text=help_text),),
         )
     )

@@ -16,10 +16,20 @@ from provision.linting.projects import read_pyproject
 from provision.linting.requirements import Read, read_requirements
 from provision.linting.settings import read_pip_conf
 from provision.messages import message
-from provision.model.finding import ProvisionError, UsageError
+from provision.model.finding import Finding, ProvisionError, UsageError
 
 #: Bytes; a file with all of a data centre's packages is far smaller.
 LIMIT = 1 << 22
+
+
+#: Ends of names that no list of requirements has: `lint *` meets such files.
+_OTHERS = frozenset(
+    {".md", ".rst", ".py", ".ipynb", ".json", ".sh", ".bat", ".ps1", ".html", ".svg", ".png", ".log"}
+)
+
+
+def _no_requirements(name: str) -> Finding:
+    return Finding("not-read", "note", message("linting.not-read.summary", name=name))
 
 
 def read_documents(documents: Iterable[Document], read: Read | None = None) -> Reading:
@@ -49,6 +59,8 @@ def _read(document: Document, reading: Reading, read: Read | None) -> None:
         reading.findings += findings
     elif suffix in (".yml", ".yaml") or "condarc" in name:
         _yaml(source, reading, "condarc" in name)
+    elif suffix in _OTHERS:
+        reading.findings += (_no_requirements(document.origin),)
     else:
         lines = read_requirements(source, read)
         reading.scopes.append(Scope(name=name, wanted=tuple(lines.wanted), settings=tuple(lines.settings)))

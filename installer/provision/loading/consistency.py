@@ -30,8 +30,8 @@ def _unlocked(profile: Profile, root: Table) -> Iterator[Finding]:
     if profile.extends:
         return
     for target in (t for t in profile.unlocked if profile.targets and t not in profile.targets):
-        what = f"'{target}' is none of the profile's targets"
-        yield _at(table, "contradiction", what, "remove it, or add it to 'targets'")
+        what = message("loading.unlocked.is-no-target", target=target)
+        yield _at(table, "contradiction", what, message("loading.unlocked.remove-or-add-it"))
 
 
 def _only_conda(profile: Profile, root: Table) -> Iterator[Finding]:

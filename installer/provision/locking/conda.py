@@ -128,9 +128,12 @@ def _not_asked_for(left: Sequence[str], taken: Sequence[CondaArtifact]) -> Itera
     for spec in left:
         name = re.split(r"[ =<>!~\[]", spec.rsplit("::", 1)[-1], maxsplit=1)[0].lower()
         pinned = named.get(name)
-        what = (
-            f"{pinned.name} {pinned.version} {pinned.build} of {pinned.channel}" if pinned else f"no {name}"
-        )
+        what = message("locking.not-the-profile.none", name=name)
+        if pinned:
+            what = message(
+                "locking.not-the-profile.pinned", name=pinned.name, version=pinned.version, build=pinned.build,
+                channel=pinned.channel,
+            )  # fmt: skip
         yield _other(spec, what)
 
 
@@ -145,7 +148,8 @@ def _wheels_not_asked_for(
         wanted = Requirement(text)
         version = versions.get(canonicalize_name(wanted.name))
         if version is None or not wanted.specifier.contains(version, prereleases=True):
-            yield _other(text, f"{wanted.name} {version}" if version else f"no {wanted.name}")
+            none = message("locking.not-the-profile.none", name=wanted.name)
+            yield _other(text, f"{wanted.name} {version}" if version else none)
 
 
 def _other(asked: str, pinned: str) -> Finding:

@@ -55,7 +55,7 @@ def _unreachable(failure: CatalogFailure, request: CondaRequest) -> Finding:
 def _no_virtual(
     match: re.Match[str], failure: CatalogFailure, request: CondaRequest, profile: Profile
 ) -> Finding:
-    name, wanted = match["name"], match["rest"].strip(" ,")
+    name, wanted = match["name"], match["rest"].partition(", for which")[0].strip(" ,.")
     has = request.virtual_packages.get(name)
     wish = f"{name} {wanted}".rstrip()
     ways: tuple[Remedy, ...] = (Remedy(message("locking.no-virtual.way")),)

@@ -22,7 +22,8 @@ _FOLDER = Path(__file__).parent
 _PLACE = re.compile(r"\{\{|\}\}|\{(\w+)\}")
 #: What stands between texts in English -> in Chinese. Full stops and brackets of Chinese need no space beside them.
 _BETWEEN = {", ": "、", "; ": "；", " ": "", " and ": " 和 ", " or ": " 或 "}
-_STOPS = (".", "。")
+_STOPS = ".。"
+_ENDS = tuple(".!?。！？")
 
 Template = str | Mapping[str, str]
 
@@ -153,6 +154,11 @@ def lowered(text: str) -> str:
     return changed(text, _lowered)
 
 
+def raised(text: str) -> str:
+    """With a capital first letter, for the beginning of a sentence."""
+    return changed(text, _raised)
+
+
 def unplaced(text: str, place: str) -> str:
     """Without the file that the text begins with, where that is shown beside it."""
     return changed(text, partial(_unplaced, place=place))
@@ -168,9 +174,13 @@ def _is_chinese(text: str) -> bool:
 
 
 def _stopped(text: str) -> str:
-    if text.endswith(_STOPS):
+    if text.endswith(_ENDS):
         return text
     return text + ("。" if _is_chinese(text) else ".")
+
+
+def _raised(text: str) -> str:
+    return text[:1].upper() + text[1:]
 
 
 def _lowered(text: str) -> str:
@@ -182,7 +192,7 @@ def _unplaced(text: str, place: str) -> str:
 
 
 def _unstopped(text: str) -> str:
-    return text.rstrip("".join(_STOPS))
+    return text.rstrip(_STOPS)
 
 
 def said(text: object, lang: str) -> str:
@@ -208,46 +218,8 @@ def catalogue(area: str, lang: str) -> Mapping[str, Template]:
     return document
 
 
-def recalled(text: str, area: str) -> str:
-    """The message of an area that an English text is, such as one that a receipt kept or that click said; what no
-    template fits stays a text. Values may be messages of the area themselves."""
-    if isinstance(text, Text) or not text:
-        return text
-    for key, pattern in _patterns(area):
-        if found := pattern.fullmatch(text):
-            return message(
-                key, **{name: _value(name, value, area) for name, value in found.groupdict().items()}
-            )
-    return text
-
-
-def _value(name: str, text: str, area: str) -> object:
-    return int(text) if name == "count" and text.isdigit() else recalled(text, area)
-
-
-@cache
-def _patterns(area: str) -> tuple[tuple[str, re.Pattern[str]], ...]:
-    """Those that say most first: `{value} is not {choice}.` fits too much. A template of places alone fits all."""
-    forms = [
-        (key, form)
-        for key, text in catalogue(area, "en").items()
-        for form in ((text,) if isinstance(text, str) else text.values())
-        if any(c.isalpha() for c in _PLACE.sub("", form))
-    ]
-    forms.sort(key=lambda pair: len(_PLACE.sub("", pair[1])), reverse=True)
-    return tuple((key, re.compile(_pattern(form), re.DOTALL)) for key, form in forms)
-
-
-def _pattern(form: str) -> str:
-    """A place that stands twice holds the same twice."""
-    parts, end, seen = [], 0, set()
-    for place in _PLACE.finditer(form):
-        name = place[1]
-        inner = f"(?P={name})" if name in seen else f"(?P<{name}>.+?)" if name else re.escape(place[0][0])
-        parts += [re.escape(form[end : place.start()]), inner]
-        end = place.end()
-        seen.add(name)
-    return "".join((*parts, re.escape(form[end:])))
+def exists(key: str) -> bool:
+    return key in catalogue(key.partition(".")[0], "en")
 
 
 def areas() -> tuple[str, ...]:

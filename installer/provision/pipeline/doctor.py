@@ -43,7 +43,7 @@ _TOLD = ("PYTHON", "LD_", "CUDA", "NVIDIA_", "TF_", "KERAS", "PROTOCOL_", "HIP_"
          "SSH_CONNECTION")  # fmt: skip
 #: Kind of a runtime -> what the smoke jobs call the device.
 _DEVICES = {"cann": "npu", "neuware": "mlu", "": "cpu"}
-#: Seconds that comparing files by content may take.
+#: Seconds that comparing files by content may take; the imports, which run beside it, take longer.
 _HASHING = 1.5
 #: Seconds that a training of `--train` may take.
 _TRAIN_LIMIT = 300.0
@@ -142,19 +142,26 @@ def _with_environment(case: Case, subject: Subject, reader: HostReader, every: b
     with ThreadPoolExecutor(max_workers=4) as pool:
         heard = [pool.submit(_hear, reader, there, name, modules) for name, modules in _to_import(case)]
         files = check_files(reader, there.distributions, _go_on(case, every))
+        # What the rows say is read while the imports still run; the verdict is made again with what they said.
+        examine(replace(case, files=files))
         return replace(case, files=files, heard=tuple(one.result() for one in heard))
 
 
 def _go_on(case: Case, every: bool) -> Callable[[Distribution], bool]:
-    """Which files are compared by content: those of the frameworks and of what they require, while time is left; or
+    """Which files are compared by content: those of the frameworks and of what they require, for a limited time; or
     all of them."""
     if every or case.environment is None:
         return lambda _: True
     names = {one.distribution for one in case.carried}
     asked = [r for one in case.environment.distributions if one.name in names for r in one.requires]
     names |= {re.split(r"[^\w.-]", text.strip())[0].replace("_", "-").lower() for text in asked}
-    until = time.monotonic() + _HASHING
-    return lambda one: one.name in names and time.monotonic() < until
+    until: list[float] = []
+
+    def go_on(one: Distribution) -> bool:
+        until.extend([] if until else [time.monotonic() + _HASHING])
+        return one.name in names and time.monotonic() < until[0]
+
+    return go_on
 
 
 def _to_import(case: Case) -> Iterator[tuple[str, tuple[str, ...]]]:

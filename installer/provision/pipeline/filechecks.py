@@ -37,7 +37,7 @@ def run_file_check(reference: str | None, session: Session, environment: str | N
     must_be_known(state, session)
     made, _ = made_from(session, state)
     assert state.generation is not None
-    session.reporter.start("Reading files")
+    session.reporter.start(message("pipeline.stage.reading-files"))
     tree = read(session, state.folder)
     return FileCheck(
         environment=state.environment,

@@ -6,6 +6,7 @@ import getpass
 import io
 import json
 import os
+import re
 import socket
 import sys
 import zipfile
@@ -15,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import provision
+from provision.diagnosing.reading import tail
 from provision.diagnosing.redacting import Redactor, hosts_in, secret_variables
 from provision.model.state import Layout
 from provision.pipeline.doctor import Answer, Question, run_doctor
@@ -23,6 +25,8 @@ if TYPE_CHECKING:
     from provision.knowledge import Knowledge
     from provision.pipeline.session import Session
 
+#: Variables that tell from where somebody is logged in, by addresses.
+_SESSION = ("SSH_CONNECTION", "SSH_CLIENT")
 #: Bytes of one file of state that are taken.
 _LIMIT = 4 << 20
 _ABOUT = """A report of provision {version} (Python {python}, {target}), made for a bug report.
@@ -65,6 +69,9 @@ def redactor_of(session: Session) -> Redactor:
     public = _public(session.knowledge) | set(Redactor().public)
     private = hosts_in([*_addresses(proxies.values()), *os.environ.values()]) - public
     words = dict.fromkeys(filter(None, private), "HOST")
+    words |= {
+        w: "ADDRESS" for name in _SESSION for w in os.environ.get(name, "").split() if re.search("[.:]", w)
+    }
     words |= dict.fromkeys(filter(None, hosts - {"localhost"}), "HOST") | dict.fromkeys(
         filter(None, users), "USER"
     )
@@ -117,7 +124,9 @@ def _texts(session: Session, answer: Answer, log: Path | None) -> Iterator[tuple
     if answer.subject.prefix:
         yield from _state(session, answer.subject.prefix)
     if log is not None:
-        yield "log.txt", log.read_text(encoding="utf-8", errors="replace")[-_LIMIT:]
+        # In UTF-16, or with colours between its letters, a name would not be seen.
+        with log.open("rb") as stream:
+            yield "log.txt", tail(stream, _LIMIT)
 
 
 def _json(document: object) -> str:

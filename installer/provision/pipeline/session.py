@@ -76,6 +76,12 @@ class Session:
 
         return user_cache_path("provision", appauthor=False)
 
+    def remember(self) -> None:
+        """Knowledge is kept parsed in the cache."""
+        from provision.parsed import keep_parsed
+
+        keep_parsed(self.cache / "knowledge")
+
     #: (origin, text) of a team's own knowledge rows.
     overlays: tuple[tuple[str, str], ...] = ()
 
@@ -83,6 +89,7 @@ class Session:
     def knowledge(self) -> Knowledge:
         from provision.knowledge import load_knowledge
 
+        self.remember()
         return load_knowledge(self.overlays)
 
     def serving(self, source: Source) -> Session:
@@ -112,6 +119,7 @@ class Session:
             from provision.detecting.overriding import overridden
 
             return overridden(read_machine_file(self.machine_file), self.overrides), ()
+        self.remember()
         from provision.detecting import detect
         from provision.world.interpreters import HostInterpreters
         from provision.world.reader import HostReader

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from provision.messages import Text, message
+from provision.messages import message
 from provision.model.finding import Evidence, Finding, Remedy, Severity
 from provision.model.machine import Device, Machine
 
@@ -63,9 +63,3 @@ def where(machine: Machine, *names: str) -> str:
     return next(
         (machine.evidence[name] for name in names if name in machine.evidence), message("planning.detection")
     )
-
-
-def sentence(text: str) -> str:
-    if isinstance(text, Text):
-        return text
-    return text[:1].upper() + text[1:] + ("" if text.endswith((".", "!", "?")) else ".")

@@ -101,14 +101,14 @@ def _driver_version(need: Need, machine: Machine, vendor: str, found: str) -> He
         return not_checked(message("planning.what.driver-age", vendor=vendor, found=found), need.value)
     if holds:
         return None
-    way = "driver-too-old.way-wsl" if "wsl2" in machine.traits else "driver-too-old.way"
+    side = "wsl" if "wsl2" in machine.traits else "here"
     return held(
         "driver-too-old",
         "error",
         message("planning.driver-too-old.summary", vendor=vendor, value=need.value, found=found),
         detail=message("planning.asked-by", because=need.because) if need.because else "",
         evidence=[(where(machine, need.what.replace("driver.", "drivers.")), found), *_row(need)],
-        remedies=[message(f"planning.{way}", version=need.value.lstrip(">="))],
+        remedies=[message(f"planning.driver-too-old.way-{side}", version=need.value.lstrip(">="))],
         general=False,
     )
 

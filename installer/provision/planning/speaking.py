@@ -10,12 +10,12 @@ from provision.knowledge.asking import asks_machine, build_facts
 from provision.knowledge.builds import Build
 from provision.knowledge.rows import RuleRow
 from provision.knowledge.rules import applies
-from provision.messages import joined, message
+from provision.messages import changed, joined, message, sentence
 from provision.model.finding import Evidence, Finding, Remedy
 from provision.model.lock import Lock
 from provision.model.machine import Device, Machine
 from provision.planning.code import gpu_code_of
-from provision.planning.held import Held, cards_of, sentence
+from provision.planning.held import Held, cards_of
 from provision.planning.known import Known
 from provision.planning.request import Request
 
@@ -99,7 +99,7 @@ def _same(have: Held, one: Spoken) -> bool:
 
 def _with(have: Held, rule: RuleRow) -> Held:
     """The finding with a rule's reason and source; the rule's ways out where there are no exact ones."""
-    finding, reason = have.finding, sentence(" ".join(rule.because.split()))
+    finding, reason = have.finding, sentence(changed(rule.because, _one_line))
     if reason in finding.detail:
         return have
     ways = tuple(Remedy(sentence(way)) for way in rule.instead)
@@ -137,8 +137,14 @@ def _alone(one: Spoken, known: Known) -> Finding:
         rule.code or "rule",
         "error" if rule.then == "reject" else "warning",
         message(
-            "planning.rule.summary", requirement=one.build.requirement, because=" ".join(rule.because.split())
+            "planning.rule.summary",
+            requirement=one.build.requirement,
+            because=changed(rule.because, _one_line),
         ),
         evidence=(*cards, _evidence(rule)),
         remedies=tuple(Remedy(sentence(way)) for way in rule.instead),
     )
+
+
+def _one_line(text: str) -> str:
+    return " ".join(text.split())

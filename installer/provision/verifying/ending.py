@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from provision.messages import message
+from provision.messages import exists, message, raised
 from provision.model.finding import Evidence, Finding, Remedy
 from provision.ports import JobOutput, JobRequest
 from provision.verifying.evidence import fault, log_evidence
 from provision.verifying.rows import crash
+from provision.verifying.runs import in_order, ordered
 
 Event = Mapping[str, Any]
 
@@ -33,31 +34,34 @@ def unfinished(output: JobOutput) -> Iterator[Finding]:
     if "result" not in events or events[-1] != "end":
         yield fault(
             "smoke-incomplete",
-            "The job ended without a result, as if all were well.",
-            f"It was {doing(output.report)}.",
+            message("verifying.incomplete.summary"),
+            message("verifying.it-was", doing=doing(output.report)),
             evidence=log_evidence(output.log),
         )
 
 
 def _raised(event: Event, log: str) -> Iterator[Finding]:
-    where = f" in the order {_order(event)}" if event.get("order") else ""
+    where = in_order(str(event.get("order") or ""))
     error, shown = str(event.get("error", "")), log_evidence(log)
     match event.get("event"):
         case "import-failed":
             yield fault(
-                "smoke-import", f"`import {event.get('module')}` fails{where}.", error, evidence=shown
+                "smoke-import",
+                message("verifying.import.summary", module=event.get("module"), where=where),
+                error,
+                evidence=shown,
             )
         case "missing":
-            yield fault("smoke-missing", f"{event.get('package')} is not installed in the environment.")
+            yield fault("smoke-missing", message("verifying.missing.summary", package=event.get("package")))
         case "error":
-            summary = f"The job stopped at the stage {event.get('stage')}{where}."
+            summary = message("verifying.error.summary", stage=event.get("stage"), where=where)
             yield fault("smoke-error", summary, error, evidence=shown)
 
 
 def _not_started(request: JobRequest, event: Event) -> Finding:
     return fault(
         "smoke-start",
-        f"The environment's interpreter cannot be started for the {request.job} job.",
+        message("verifying.start.summary", job=request.job),
         evidence=(Evidence(str(request.python), str(event.get("error", ""))),),
         remedies=(Remedy(message("verifying.not-started.way"), "provision apply"),),
     )
@@ -66,8 +70,8 @@ def _not_started(request: JobRequest, event: Event) -> Finding:
 def _timeout(request: JobRequest, output: JobOutput) -> Finding:
     return fault(
         "smoke-timeout",
-        f"The {request.job} job did not finish within {request.time_limit:g} s and was ended.",
-        f"It was {doing(output.report)}.",
+        message("verifying.timeout.summary", job=request.job, seconds=f"{request.time_limit:g}"),
+        message("verifying.it-was", doing=doing(output.report)),
         evidence=log_evidence(output.log),
         remedies=(Remedy(message("verifying.timeout.way")),),
     )
@@ -78,17 +82,20 @@ def _crashes(request: JobRequest, output: JobOutput) -> Iterator[Finding]:
     children = [event for event in output.report if event.get("event") in ("order-ended", "package-ended")]
     crashed = [event for event in children if crash(_code(event))]
     for event in crashed:
-        what = str(event.get("package") or f"the order {_order(event)}")
+        package = str(event.get("package") or "")
+        what = package or message("verifying.the-order", order=ordered(str(event.get("order", ""))))
         yield _crash(what, _code(event), output.report[: output.report.index(event)], output.log)
     if crashed:
         return
     if crash(output.code):
-        yield _crash(f"the {request.job} job", output.code, output.report, output.log)
+        yield _crash(message("verifying.the-job", job=request.job), output.code, output.report, output.log)
     elif (output.code or any(_code(event) for event in children)) and not _explained(output):
         yield fault(
             "smoke-exit",
-            f"The {request.job} job ended with exit code {output.code or 'other than 0 in a child'}.",
-            f"It was {doing(output.report)}, and says no more.",
+            message(
+                "verifying.exit.summary", job=request.job, code=output.code or message("verifying.exit.child")
+            ),
+            message("verifying.exit.detail", doing=doing(output.report)),
             evidence=log_evidence(output.log),
         )
 
@@ -98,19 +105,17 @@ def _code(event: Event) -> int | None:
     return code if isinstance(code, int) else None
 
 
-def _order(event: Event) -> str:
-    return str(event.get("order", "")).replace("-", ", then ")
-
-
 def _crash(what: str, code: int | None, before: Sequence[Event], log: str) -> Finding:
     row = crash(code) or {}
-    remedy = row.get("remedy")
+    kind = str(row["id"]).removeprefix("crash-")
+    cause, way = f"verifying.crash.cause.{kind}", f"verifying.crash.way.{kind}"
+    said = message("verifying.exit-code", code=code, row=row["id"])
     return fault(
         "smoke-signal",
-        f"{what[0].upper()}{what[1:]} crashed ({row['name']}) while {doing(before)}.",
-        str(row["cause"]),
-        evidence=(Evidence(str(row["source"]), f"exit code {code}, row {row['id']}"), *log_evidence(log)),
-        remedies=(Remedy(remedy),) if remedy else (),
+        message("verifying.crash.summary", what=raised(what), name=row["name"], doing=doing(before)),
+        message(cause) if exists(cause) else "",
+        evidence=(Evidence(str(row["source"]), said), *log_evidence(log)),
+        remedies=(Remedy(message(way)),) if exists(way) else (),
     )
 
 
@@ -120,14 +125,19 @@ def doing(report: Sequence[Event]) -> str:
         who = event.get("framework") or event.get("package") or ""
         match event.get("event"):
             case "importing":
-                return f"importing {event.get('module')}"
+                return message("verifying.doing.importing", module=event.get("module"))
             case "step":
-                return f"training {who} (step {event.get('step')} was done)"
+                return message("verifying.doing.training", framework=who, step=event.get("step"))
             case "stage":
-                return f"at the stage {event.get('stage')} of {who}" if who else f"at {event.get('stage')}"
+                stage = event.get("stage")
+                return (
+                    message("verifying.doing.stage-of", stage=stage, who=who)
+                    if who
+                    else message("verifying.doing.stage", stage=stage)
+                )
             case "result" | "end":
-                return "shutting down, with its work done"
-    return "starting"
+                return message("verifying.doing.shutting-down")
+    return message("verifying.doing.starting")
 
 
 def _explained(output: JobOutput) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from provision.messages import message
 from provision.model.finding import Evidence, Finding, Remedy
 
 #: What frameworks say when all is well.
@@ -32,7 +33,7 @@ def meaningful(log: str, count: int = 12, width: int = 300) -> tuple[str, ...]:
 
 def log_evidence(log: str) -> tuple[Evidence, ...]:
     lines = meaningful(log)
-    return (Evidence("job log", "\n".join(lines)),) if lines else ()
+    return (Evidence(message("verifying.job-log"), "\n".join(lines)),) if lines else ()
 
 
 def shorten(place: str) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from provision.messages import message
+from provision.messages import exists, message
 from provision.model.finding import Evidence, Finding, Remedy
 from provision.verifying.evidence import fault, log_evidence, shorten
 from provision.verifying.requests import Demand
@@ -25,10 +25,10 @@ def figures(run: Run, wanted: Demand, log: str = "") -> Iterator[Finding]:
     yield from _memory(run)
     yield from _agreement(run)
     if run.one("result") and wanted.level != "quick":
-        yield from _loss(run, run.losses, "Training")
+        yield from _loss(run, run.losses, "training")
         yield from _accuracy(run)
     if run.one("again"):
-        yield from _loss(run, losses(run.one("again")), "Training once more with")
+        yield from _loss(run, losses(run.one("again")), "again")
     for part in run.parts():
         yield from _part(run, part)
 
@@ -39,9 +39,12 @@ def _version(run: Run, wanted: Demand) -> Iterator[Finding]:
     if found and locked and _public(found) != _public(locked):
         yield fault(
             "smoke-version",
-            f"{run.framework} imports as {found}; the lock has {locked}.",
-            "Another copy comes first on the import path, or shares the folder of this one.",
-            evidence=(Evidence("job report", f"version {found}"), Evidence("lock", locked)),
+            message("verifying.version.summary", framework=run.framework, found=found, locked=locked),
+            message("verifying.version.detail"),
+            evidence=(
+                Evidence(message("verifying.job-report"), message("verifying.version", found=found)),
+                Evidence(message("verifying.lock"), locked),
+            ),
         )
 
 
@@ -62,9 +65,9 @@ def _matmul(run: Run) -> Iterator[Finding]:
     if any(gap is None or not gap <= limit for gap in gaps.values()):
         yield fault(
             "smoke-matmul",
-            f"A matrix product on {run.place}{run.where} is wrong.",
-            f"Plain Python's result differs by more than {limit:g} of its largest element.",
-            evidence=(Evidence("job report", str(gaps)),),
+            message("verifying.matmul.summary", place=run.place, where=run.where),
+            message("verifying.matmul.detail", limit=f"{limit:g}"),
+            evidence=(Evidence(message("verifying.job-report"), str(gaps)),),
         )
 
 
@@ -73,7 +76,7 @@ def _numpy(run: Run) -> Iterator[Finding]:
     if event.get("bridge") is False:
         yield fault(
             "smoke-numpy",
-            f"{run.framework} cannot exchange arrays with numpy {event.get('version')}.",
+            message("verifying.numpy.summary", framework=run.framework, version=event.get("version")),
             str(event.get("error", "")),
             remedies=(Remedy(message("verifying.numpy.way"), "numpy<2"),),
         )
@@ -84,8 +87,14 @@ def _nan(run: Run) -> Iterator[Finding]:
     if bad is not None:
         yield fault(
             "smoke-nan",
-            f"The loss of {run.framework} is {run.losses[bad - 1]} at step {bad}{run.where}.",
-            evidence=(Evidence("job report", curve(run.losses)),),
+            message(
+                "verifying.nan.summary",
+                framework=run.framework,
+                loss=run.losses[bad - 1],
+                step=bad,
+                where=run.where,
+            ),
+            evidence=(Evidence(message("verifying.job-report"), curve(run.losses)),),
         )
 
 
@@ -100,10 +109,19 @@ def _device(run: Run, wanted: Demand, log: str) -> Iterator[Finding]:
     if wrong or problem:
         yield fault(
             "smoke-device",
-            f"{run.framework} ran on {', '.join(wrong or used)}{run.where}; {wanted.device} was demanded.",
+            message(
+                "verifying.device.summary",
+                framework=run.framework,
+                used=wrong or used,
+                where=run.where,
+                device=wanted.device,
+            ),
             problem,
             evidence=(
-                Evidence("job report", f"on {', '.join(used)}; devices found: {run.listed()}"),
+                Evidence(
+                    message("verifying.job-report"),
+                    message("verifying.device.evidence", used=used, found=run.listed()),
+                ),
                 *log_evidence(log),
             ),
             remedies=(
@@ -117,8 +135,8 @@ def _memory(run: Run) -> Iterator[Finding]:
     if run.one("device").get("memory") == 0 and _type(shorten(run.device)) != "cpu":
         yield fault(
             "smoke-device",
-            f"{run.framework} names {run.place}{run.where}, yet took no memory there.",
-            "A device that computes holds the weights; something else did the work.",
+            message("verifying.memory.summary", framework=run.framework, place=run.place, where=run.where),
+            message("verifying.memory.detail"),
         )
 
 
@@ -134,12 +152,12 @@ def _maker(run: Run, wanted: Demand) -> str:
         return ""
     if "plugin" in row:
         plugins = " ".join(texts(run.one("devices").get("plugins")))
-        return "" if row["plugin"] in plugins else f"No plugin of this TensorFlow is named {row['plugin']}."
+        return "" if row["plugin"] in plugins else message("verifying.maker.plugin", plugin=row["plugin"])
     built = run.one("imported").get("build")
     return (
         ""
         if isinstance(built, dict) and built.get(row["build"])
-        else f"This TensorFlow is a build without {row['build']}."
+        else message("verifying.maker.build", build=row["build"])
     )
 
 
@@ -149,10 +167,10 @@ def _agreement(run: Run) -> Iterator[Finding]:
     if event and (gap is None or not gap <= limit):
         yield fault(
             "smoke-agreement",
-            f"{run.framework} on {run.place}{run.where} does not agree with the CPU.",
-            f"Losses of the same {event.get('steps')} steps differ by {gap}; up to {limit:g} is allowed.",
+            message("verifying.agreement.summary", framework=run.framework, place=run.place, where=run.where),
+            message("verifying.agreement.detail", steps=event.get("steps"), gap=gap, limit=f"{limit:g}"),
             evidence=(
-                Evidence("device", curve(losses(event))),
+                Evidence(message("verifying.device-word"), curve(losses(event))),
                 Evidence("CPU", curve(losses({"losses": event.get("cpu_losses")}))),
             ),
         )
@@ -163,9 +181,9 @@ def _loss(run: Run, found: Sequence[float], what: str) -> Iterator[Finding]:
     if len(found) < 2 or (all(map(finite, found)) and not fell(found)):
         yield fault(
             "smoke-loss",
-            f"{what} {run.framework}{run.where} did not lower the loss.",
-            f"The mean of the last losses must lie {margin('loss-fall'):.0%} below that of the first.",
-            evidence=(Evidence("job report", curve(found)),),
+            message(f"verifying.loss.{what}", framework=run.framework, where=run.where),
+            message("verifying.loss.detail", share=f"{margin('loss-fall'):.0%}"),
+            evidence=(Evidence(message("verifying.job-report"), curve(found)),),
         )
 
 
@@ -175,8 +193,14 @@ def _accuracy(run: Run) -> Iterator[Finding]:
     if found is not None and not found >= chance + margin("accuracy"):
         yield fault(
             "smoke-accuracy",
-            f"{run.framework}{run.where} gets {found:.0%} of new pictures right; chance is {chance:.0%}.",
-            f"At least {chance + margin('accuracy'):.0%} is demanded after training.",
+            message(
+                "verifying.accuracy.summary",
+                framework=run.framework,
+                where=run.where,
+                found=f"{found:.0%}",
+                chance=f"{chance:.0%}",
+            ),
+            message("verifying.accuracy.detail", share=f"{chance + margin('accuracy'):.0%}"),
         )
 
 
@@ -187,37 +211,31 @@ def _part(run: Run, part: Event) -> Iterator[Finding]:
     what = str(part.get("what"))
     wrong = _wrong(part) if part.get("done") is True else str(part.get("error", ""))
     if wrong:
-        yield fault(f"smoke-{what}", f"{run.framework} on {run.place}: {_PARTS.get(what, what)}.", wrong)
+        key = f"verifying.part.{what}"
+        fails = message(key) if exists(key) else what
+        summary = message("verifying.part.summary", framework=run.framework, place=run.place, fails=fails)
+        yield fault(f"smoke-{what}", summary, wrong)
     times = number(part.get("times"))
     if times is not None and times < 1:
-        summary = (
-            f"{run.framework} is {1 / max(times, 1e-9):.1f} times slower on {run.place} than on the CPU."
+        times = 1 / max(times, 1e-9)
+        summary = message(
+            "verifying.slow.summary", framework=run.framework, times=f"{times:.1f}", place=run.place
         )
         yield Finding("smoke-slow", "warning", summary)
-
-
-_PARTS = {
-    "mixed": "training in mixed precision fails",
-    "replicas": "training on all devices at once fails",
-    "throughput": "the sweep over batch sizes fails",
-    "speed-up": "the comparison with the speed of the CPU fails",
-    "save": "a saved model does not come back as it was",
-    "serve": "the SavedModel does not answer through its signature as the model does",
-}
 
 
 def _wrong(part: Event) -> str:
     """What is wrong with the figures of a part that came to its end; empty for nothing."""
     found, types, gap = losses(part), part.get("dtypes"), number(part.get("difference", 0.0))
     if "losses" in part and not (len(found) > 1 and all(map(finite, found)) and fell(found)):
-        return f"The loss did not fall: {curve(found)}."
+        return message("verifying.part.loss", curve=curve(found))
     if isinstance(types, dict) and (types.get("trunk"), types.get("head")) != (
         types.get("wanted"),
         "float32",
     ):
-        return f"{types.get('wanted')} inside and float32 at the head were asked for; it ran as {types}."
+        return message("verifying.part.types", wanted=types.get("wanted"), types=types)
     if gap is None or not gap <= margin("matmul"):
-        return f"The answers differ by {gap}; up to {margin('matmul'):g} is allowed."
+        return message("verifying.part.answers", gap=gap, limit=f"{margin('matmul'):g}")
     return ""
 
 
@@ -228,4 +246,4 @@ def fell(found: Sequence[float]) -> bool:
 
 
 def curve(found: Sequence[float]) -> str:
-    return "losses " + " ".join(f"{loss:.4g}" for loss in found)
+    return message("verifying.losses", losses=" ".join(f"{loss:.4g}" for loss in found))

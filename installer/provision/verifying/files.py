@@ -10,11 +10,13 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from provision.messages import message
+from provision.messages import joined, message
 from provision.model.finding import Evidence, Finding, Remedy, Severity
 from provision.model.lock import Lock
 from provision.ports import FileFact
 
+#: The owner of the libraries that provision placed.
+_OURS = message("verifying.our-libraries")
 #: Paths shown in one finding; the rest is counted.
 _SHOWN = 5
 #: What installers and interpreters write beside the files of a package, and what an environment itself consists of.
@@ -88,7 +90,7 @@ def _claims(tree: Tree) -> _Claims:
                 path = posixpath.normpath(posixpath.join(tree.packages, row[0].replace("\\", "/")))
                 claims.add(path, one.name, hexadecimal(row[1] if len(row) > 1 else ""))
     for placed in tree.placed:
-        claims.add(str(placed["path"]), "provision's libraries", str(placed.get("sha256", "")))
+        claims.add(str(placed["path"]), _OURS, str(placed.get("sha256", "")))
     return claims
 
 
@@ -111,17 +113,17 @@ def _distributions(tree: Tree, lock: Lock) -> Iterator[Finding]:
     locked = {a.name: a.version for a in lock.packages}
     gone = sorted(name for name in locked if name not in installed)
     if gone:
-        yield _finding("package-missing", f"Packages of the lock are not installed: {', '.join(gone)}.", gone)
+        yield _finding("package-missing", message("verifying.package-missing.summary", names=gone), gone)
     for name in sorted(locked.keys() & installed.keys()):
         if not _same_version(installed[name], locked[name]):
             yield _other_version(name, installed[name], locked[name])
     bad = sorted(name for name in installed if name in lock.absent)
     if bad:
-        yield _finding("package-unwanted", f"Packages that must be absent are there: {', '.join(bad)}.", bad)
+        yield _finding("package-unwanted", message("verifying.package-unwanted.summary", names=bad), bad)
     tools = {"pip", "setuptools", "wheel"} if lock.pip else set()
     more = sorted(name for name in installed if name not in locked and name not in bad and name not in tools)
     if more:
-        yield _finding("package-foreign", f"Packages that the lock does not have: {', '.join(more)}.", more)
+        yield _finding("package-foreign", message("verifying.package-foreign.summary", names=more), more)
     yield from _cpu_builds(installed, locked, lock)
 
 
@@ -139,7 +141,10 @@ def _other_version(name: str, installed: str, locked: str) -> Finding:
         "package-version",
         "error",
         message("verifying.package-version.summary", name=name, installed=installed, locked=locked),
-        evidence=(Evidence("installed", installed), Evidence("lock", locked)),
+        evidence=(
+            Evidence(message("verifying.installed"), installed),
+            Evidence(message("verifying.lock"), locked),
+        ),
         remedies=(_AGAIN,),
     )
 
@@ -152,14 +157,16 @@ def _cpu_builds(installed: Mapping[str, str], locked: Mapping[str, str], lock: L
         by_name = _CPU_NAME.search(name) and name not in locked
         by_label = version.endswith("+cpu") and not locked.get(name, "+cpu").endswith("+cpu")
         if by_name or by_label:
-            summary = f"{name} {version} is a build for the CPU; the lock is for {lock.hardware} hardware."
+            summary = message(
+                "verifying.cpu-build.summary", name=name, version=version, hardware=lock.hardware
+            )
             yield Finding("cpu-build", "error", summary, remedies=(_AGAIN,))
 
 
 def _records(tree: Tree) -> Iterator[Finding]:
     without = sorted(one.name for one in tree.distributions if one.record is None)
     if without:
-        yield _finding("record-missing", f"No RECORD says what belongs to {', '.join(without)}.", without)
+        yield _finding("record-missing", message("verifying.record-missing.summary", names=without), without)
 
 
 def _missing_and_altered(tree: Tree, claims: _Claims) -> Iterator[Finding]:
@@ -174,9 +181,9 @@ def _missing_and_altered(tree: Tree, claims: _Claims) -> Iterator[Finding]:
                 missing[owner].append(path)
         elif stated and fact.sha256 not in stated:
             altered[owner].append(path)
-    yield from _by_owner("file-missing", "{count} of {owner} are gone.", missing)
-    yield from _by_owner("file-altered", "{count} of {owner} are not what was installed.", altered)
-    yield from _by_owner("link-altered", "{count} of {owner} do not show where they did.", _links(tree))
+    yield from _by_owner("file-missing", missing)
+    yield from _by_owner("file-altered", altered)
+    yield from _by_owner("link-altered", _links(tree))
 
 
 def _links(tree: Tree) -> dict[str, list[str]]:
@@ -187,7 +194,7 @@ def _links(tree: Tree) -> dict[str, list[str]]:
         and (fact := tree.files.get(str(row["path"])))
         and (fact.link != row["link"] or fact.dead)
     ]
-    return {"provision's libraries": wrong} if wrong else {}
+    return {_OURS: wrong} if wrong else {}
 
 
 def _owned_twice(claims: _Claims, lock: Lock) -> Iterator[Finding]:
@@ -199,7 +206,9 @@ def _owned_twice(claims: _Claims, lock: Lock) -> Iterator[Finding]:
         if len(names) > 1 and not _OWN.fullmatch(path) and (differ or set(names) & set(lock.absent)):
             pairs[names].append(path)
     for names, paths in sorted(pairs.items()):
-        text = f"{' and '.join(names)} both own {_count(paths)}; the one installed last has written them."
+        text = message(
+            "verifying.file-owned-twice.summary", names=joined(names, " and "), files=_count(paths)
+        )
         yield _finding("file-owned-twice", text, paths)
 
 
@@ -212,7 +221,7 @@ def _foreign(tree: Tree, claims: _Claims) -> Iterator[Finding]:
     )
     if found:
         yield _finding(
-            "file-foreign", f"{_count(found)} in site-packages belong to no package.", found, "warning"
+            "file-foreign", message("verifying.file-foreign.summary", files=_count(found)), found, "warning"
         )
 
 
@@ -224,17 +233,18 @@ def _cudnns(tree: Tree) -> Iterator[Finding]:
             copies[match[1] or match[2]].append(path)
     for major, paths in sorted(copies.items()):
         if len(paths) > 1:
-            text = f"cuDNN {major} is there {len(paths)} times; the copy that is loaded first serves the whole process."
+            text = message("verifying.two-cudnn.summary", major=major, times=len(paths))
             yield _finding("two-cudnn", text, sorted(paths), "warning")
 
 
-def _by_owner(code: str, text: str, paths: Mapping[str, list[str]]) -> Iterator[Finding]:
+def _by_owner(code: str, paths: Mapping[str, list[str]]) -> Iterator[Finding]:
     for owner, found in sorted(paths.items()):
-        yield _finding(code, text.format(count=_count(found), owner=owner), sorted(found))
+        text = message(f"verifying.by-owner.{code}", files=_count(found), owner=owner)
+        yield _finding(code, text, sorted(found))
 
 
 def _count(paths: Sequence[str]) -> str:
-    return f"{len(paths)} file{'s' if len(paths) > 1 else ''}"
+    return message("verifying.files", count=len(paths))
 
 
 _AGAIN = Remedy(message("verifying.module.way"), "provision apply PROFILE --reinstall")
@@ -242,10 +252,12 @@ _MEND = Remedy(message("verifying.module.way-2"), "provision apply PROFILE --in-
 
 
 def _finding(code: str, summary: str, paths: Sequence[str], severity: str = "error") -> Finding:
-    more = f"\n... and {len(paths) - _SHOWN} more" if len(paths) > _SHOWN else ""
+    shown = "\n".join(paths[:_SHOWN])
+    rest = len(paths) - _SHOWN
+    text = joined((shown, message("verifying.and-more", count=rest)), "\n") if rest > 0 else shown
     return Finding(
         code, severity, summary,  # type: ignore[arg-type]
-        evidence=(Evidence("environment", "\n".join(paths[:_SHOWN]) + more),), remedies=(_AGAIN,),
+        evidence=(Evidence(message("verifying.environment"), text),), remedies=(_AGAIN,),
     )  # fmt: skip
 
 

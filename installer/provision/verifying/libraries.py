@@ -23,15 +23,26 @@ def library_findings(report: Sequence[Event], libraries: Sequence[Library]) -> I
                 yield from _version(event, libraries)
             case "search-path":
                 yield from (_shadowed(str(path)) for path in event.get("shadows") or ())
+            case "assembler" if not event.get("version") or not event.get("libdevice"):
+                yield _no_assembler(event)
             case "mapped" if libraries:
                 yield from (_foreign(str(path)) for path in event.get("elsewhere") or ())
 
 
 def _not_loaded(event: Event) -> Finding:
     return fault(
-        "library-not-loaded", f"{event.get('name')} cannot be loaded.", str(event.get("error", "")),
+        "library-not-loaded", message("verifying.not-loaded.summary", name=event.get("name")), str(event.get("error", "")),
         evidence=(Evidence(str(event.get("path", ""))),),
         remedies=(Remedy(message("verifying.not-loaded.way")),),
+    )  # fmt: skip
+
+
+def _no_assembler(event: Event) -> Finding:
+    missing = "" if event.get("libdevice") else message("verifying.assembler.libdevice")
+    return fault(
+        "library-assembler", message("verifying.assembler.summary"), str(event.get("error") or missing),
+        evidence=(Evidence(str(event.get("path", "")), str(event.get("version"))),),
+        remedies=(Remedy(message("verifying.assembler.way"), "provision apply PROFILE --reinstall"),),
     )  # fmt: skip
 
 
@@ -40,8 +51,8 @@ def _version(event: Event, libraries: Sequence[Library]) -> Iterator[Finding]:
     found = spelled(int(event.get("number") or 0))
     if locked and not f"{locked}.".startswith(f"{found}."):
         yield fault(
-            "library-version", f"cuDNN answers that it is {found}; the lock has {locked}.",
-            evidence=(Evidence("cudnnGetVersion", str(event.get("number"))), Evidence("lock", locked)),
+            "library-version", message("verifying.cudnn.summary", found=found, locked=locked),
+            evidence=(Evidence("cudnnGetVersion", str(event.get("number"))), Evidence(message("verifying.lock"), locked)),
         )  # fmt: skip
 
 
@@ -55,15 +66,15 @@ def _shadowed(path: str) -> Finding:
     return Finding(
         "library-shadowed", "warning", message("verifying.library-shadowed.summary", path=path),
         detail=message("verifying.library-shadowed.detail"),
-        evidence=(Evidence("LD_LIBRARY_PATH or PATH", path),),
+        evidence=(Evidence(message("verifying.search-path"), path),),
         remedies=(Remedy(message("verifying.library-shadowed.way")),),
     )  # fmt: skip
 
 
 def _foreign(path: str) -> Finding:
     return fault(
-        "library-from-elsewhere", f"The job used {path}, not the copy that stands in the environment.",
-        evidence=(Evidence("loaded files of the process", path),),
+        "library-from-elsewhere", message("verifying.foreign.summary", path=path),
+        evidence=(Evidence(message("verifying.loaded-files"), path),),
         remedies=(Remedy(message("verifying.foreign.way")),),
     )  # fmt: skip
 
@@ -75,4 +86,8 @@ def library_facts(report: Sequence[Event]) -> dict[str, Any]:
         return {}
     answers = [e for e in report if e.get("event") == "library-version" and e.get("code") == 0]
     numbers = {str(e.get("library")): e.get("number") for e in answers}
-    return {"libraries": {"asked": result.get("asked"), "loaded": result.get("loaded"), "versions": numbers}}
+    told = {"asked": result.get("asked"), "loaded": result.get("loaded"), "versions": numbers}
+    ptxas = next(
+        (str(e.get("version")) for e in report if e.get("event") == "assembler" and e.get("version")), ""
+    )
+    return {"libraries": {**told, **({"ptxas": ptxas} if ptxas else {})}}

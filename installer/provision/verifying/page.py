@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from html import escape
 from typing import Any
 
+from provision.messages import message, said
 from provision.model.lock import Lock
 from provision.model.receipt import JobResult, Receipt
 from provision.verifying.curves import bars, curve
@@ -40,60 +41,70 @@ pre { background: var(--card); padding: 10px 12px; border-radius: 6px; overflow-
 """
 
 
-def page(receipt: Receipt, lock: Lock | None = None) -> str:
-    """The page; `lock` adds the stack with its reasons."""
+#: What a browser calls the languages.
+_HTML = {"en": "en", "zh": "zh-CN"}
+
+
+def _t(lang: str, key: str, **values: object) -> str:
+    return message(f"verifying.page.{key}", **values).said(lang)
+
+
+def page(receipt: Receipt, lock: Lock | None = None, lang: str = "en") -> str:
+    """The page in a language; `lock` adds the stack with its reasons."""
     body = "".join(
         (
-            *_head(receipt),
-            *_stack(lock),
-            *_machine(receipt),
-            *(part for job in receipt.jobs for part in _job(job)),
+            *_head(receipt, lang),
+            *_stack(lock, lang),
+            *_machine(receipt, lang),
+            *(part for job in receipt.jobs for part in _job(job, lang)),
         )
     )
-    title = escape(f"{receipt.profile}: {receipt.verdict}")
+    verdict = _t(lang, f"verdict-{receipt.verdict}")
+    title = escape(_t(lang, "title", profile=receipt.profile, verdict=verdict))
     return (
-        '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
+        f'<!DOCTYPE html>\n<html lang="{_HTML[lang]}">\n<head>\n<meta charset="utf-8">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
         f"<title>{title}</title>\n<style>{_STYLE}</style>\n</head>\n<body>\n<main>\n{body}</main>\n</body>\n</html>\n"
     )
 
 
-def _head(receipt: Receipt) -> Iterator[str]:
+def _head(receipt: Receipt, lang: str) -> Iterator[str]:
     good = receipt.verdict == "passed"
     yield f"<h1>{escape(receipt.profile)}</h1>\n"
-    of = f"generation {receipt.generation}, " if receipt.generation else ""
-    when = f"proven on {receipt.date} in {receipt.seconds:,.1f} s, level {receipt.level}"
+    of = _t(lang, "generation", generation=receipt.generation) if receipt.generation else ""
+    when = _t(lang, "when", date=receipt.date, seconds=f"{receipt.seconds:,.1f}", level=receipt.level)
     yield f'<p class="soft">{of}{escape(when)}</p>\n'
     mark = "good" if good else "bad"
-    yield f'<div class="verdict {mark}"><b>{"Passed" if good else "Failed"}</b><p>{escape(receipt.proves)}</p></div>\n'
+    proven = escape(said(receipt.proves, lang))
+    yield f'<div class="verdict {mark}"><b>{_t(lang, receipt.verdict)}</b><p>{proven}</p></div>\n'
     yield _table(
         (
-            ("device demanded", receipt.device_demanded),
-            ("device used", receipt.device_used),
-            ("lock", f"SHA-256 {receipt.lock}"),
+            (_t(lang, "device-demanded"), receipt.device_demanded),
+            (_t(lang, "device-used"), receipt.device_used),
+            (_t(lang, "lock"), f"SHA-256 {receipt.lock}"),
         )
     )
 
 
-def _stack(lock: Lock | None) -> Iterator[str]:
+def _stack(lock: Lock | None, lang: str) -> Iterator[str]:
     if lock is None:
         return
-    what = f"{lock.target}, Python {lock.python}, {len(lock.packages)} packages"
-    yield f'<h2>Stack</h2>\n<p class="soft">{escape(what)}</p>\n'
+    what = _t(lang, "what", target=lock.target, python=lock.python, count=len(lock.packages))
+    yield f'<h2>{_t(lang, "stack")}</h2>\n<p class="soft">{escape(what)}</p>\n'
     rows = [
         (c.axis, c.value, f"{c.because}{f' ({c.confidence})' if c.axis in lock.frameworks else ''}")
         for c in lock.stack
     ]
-    yield _table(rows, ("part", "chosen", "because"))
+    yield _table(rows, (_t(lang, "part"), _t(lang, "chosen"), _t(lang, "because")))
     if lock.patches:
-        yield "<h3>Held down, or added</h3>\n"
+        yield f"<h3>{_t(lang, 'held')}</h3>\n"
         yield _table([(p.requirement, p.because) for p in lock.patches])
 
 
-def _machine(receipt: Receipt) -> Iterator[str]:
+def _machine(receipt: Receipt, lang: str) -> Iterator[str]:
     rows = [(name, text) for name, value in receipt.machine.items() if (text := _words(value))]
     if rows:
-        yield f"<h2>Machine</h2>\n{_table(rows)}"
+        yield f"<h2>{_t(lang, 'machine')}</h2>\n{_table(rows)}"
 
 
 def _words(value: Any) -> str:
@@ -104,55 +115,63 @@ def _words(value: Any) -> str:
     return "" if value is None else str(value)
 
 
-def _job(job: JobResult) -> Iterator[str]:
+def _job(job: JobResult, lang: str) -> Iterator[str]:
     mark = "good" if job.verdict == "passed" else "bad"
     name = " ".join(part for part in (job.framework, job.version) if part)
-    yield f'<h2>{escape(name)} <span class="{mark}">{job.verdict}</span></h2>\n'
-    yield from _findings(job)
-    yield _table([row for row in _job_rows(job) if row[1]])
-    yield _figure(curve(job.losses, "Training loss", "step"), "Training loss by step")
+    yield f'<h2>{escape(name)} <span class="{mark}">{_t(lang, f"verdict-{job.verdict}")}</span></h2>\n'
+    yield from _findings(job, lang)
+    yield _table([row for row in _job_rows(job, lang) if row[1]])
+    yield _figure(curve(job.losses, _t(lang, "loss"), _t(lang, "step")), _t(lang, "loss-by-step"))
     small = [v for v in job.losses if v > 0]
     if small and max(small) / min(small) > 100:
         yield _figure(
-            curve(job.losses, "Training loss, logarithmic", "step", log=True), "The same, logarithmic"
+            curve(job.losses, _t(lang, "loss-log"), _t(lang, "step"), log=True), _t(lang, "same-log")
         )
-    yield from _parts(job)
+    yield from _parts(job, lang)
 
 
-def _findings(job: JobResult) -> Iterator[str]:
+def _findings(job: JobResult, lang: str) -> Iterator[str]:
+    def e(text: str) -> str:
+        return escape(said(text, lang))
+
     for finding in job.findings:
-        yield f'<h3 class="bad">{escape(finding.summary)}</h3>\n<p>{escape(finding.detail)}</p>\n'
-        yield from (f"<pre>{escape(e.source)}\n{escape(e.text)}</pre>\n" for e in finding.evidence)
-        yield from (f"<p>{escape(r.text)} <code>{escape(r.command)}</code></p>\n" for r in finding.remedies)
+        yield f'<h3 class="bad">{e(finding.summary)}</h3>\n<p>{e(finding.detail)}</p>\n'
+        yield from (f"<pre>{e(one.source)}\n{e(one.text)}</pre>\n" for one in finding.evidence)
+        yield from (f"<p>{e(r.text)} <code>{escape(r.command)}</code></p>\n" for r in finding.remedies)
 
 
-def _job_rows(job: JobResult) -> Iterator[tuple[str, str]]:
+def _job_rows(job: JobResult, lang: str) -> Iterator[tuple[str, str]]:
     facts = job.facts
-    yield "job", job.job
+    yield _t(lang, "job"), job.job
     yield (
-        "device",
+        _t(lang, "device"),
         " ".join(part for part in (job.device, f"({job.device_name})" if job.device_name else "") if part),
     )
     if job.losses:
-        yield "loss", f"{job.losses[0]:.4g} to {job.losses[-1]:.4g} in {len(job.losses)} steps"
-    yield "accuracy", _share(facts.get("accuracy"))
+        ends = {"first": f"{job.losses[0]:.4g}", "last": f"{job.losses[-1]:.4g}"}
+        yield _t(lang, "loss-row"), _t(lang, "from-to", steps=len(job.losses), **ends)
+    yield _t(lang, "accuracy"), _share(facts.get("accuracy"))
     yield (
-        "pictures a second",
+        _t(lang, "pictures"),
         f"{facts['images_per_second']:,.0f}" if _is_number(facts.get("images_per_second")) else "",
     )
     yield (
-        "largest difference to the CPU",
+        _t(lang, "difference"),
         f"{job.cpu_difference:.2g}" if job.cpu_difference is not None else "",
     )
-    yield "libraries", _libraries(facts.get("libraries"))
-    yield "time", f"{job.seconds:,.1f} s"
+    yield _t(lang, "libraries"), _libraries(facts.get("libraries"), lang)
+    yield _t(lang, "time"), f"{job.seconds:,.1f} s"
 
 
-def _libraries(value: Any) -> str:
+def _libraries(value: Any, lang: str) -> str:
     if not isinstance(value, Mapping):
         return ""
-    versions = ", ".join(f"{k} says {v}" for k, v in dict(value.get("versions") or {}).items())
-    return f"{value.get('loaded')} of {value.get('asked')} loaded{f'; {versions}' if versions else ''}"
+    said_so = [
+        message("verifying.page.says", name=k, version=v)
+        for k, v in dict(value.get("versions") or {}).items()
+    ]
+    key = "loaded-versions" if said_so else "loaded"
+    return _t(lang, key, loaded=value.get("loaded"), asked=value.get("asked"), versions=said_so)
 
 
 def _is_number(value: Any) -> bool:
@@ -163,17 +182,18 @@ def _share(value: Any) -> str:
     return f"{value:.1%}" if _is_number(value) else ""
 
 
-def _parts(job: JobResult) -> Iterator[str]:
+def _parts(job: JobResult, lang: str) -> Iterator[str]:
     """The parts of the full level: a table, and the sweep over batch sizes as bars."""
     parts = job.facts.get("full")
     if not isinstance(parts, Mapping):
         return
     rows = [
-        (str(name), _outcome(part), _number_text(part.get("seconds")))
+        (str(name), _outcome(part, lang), _number_text(part.get("seconds")))
         for name, part in parts.items()
         if isinstance(part, Mapping)
     ]
-    yield "<h3>Full level</h3>\n" + _table(rows, ("part", "outcome", "time"))
+    head = (_t(lang, "part"), _t(lang, "outcome"), _t(lang, "time"))
+    yield f"<h3>{_t(lang, 'full')}</h3>\n" + _table(rows, head)
     for part in parts.values():
         table = part.get("table") if isinstance(part, Mapping) else None
         if isinstance(table, list):
@@ -183,8 +203,8 @@ def _parts(job: JobResult) -> Iterator[str]:
                 if _is_number(r.get("images_per_second"))
             ]
             yield _figure(
-                bars(sweep, "Pictures a second by batch size", "batch size"),
-                "Pictures a second by batch size",
+                bars(sweep, _t(lang, "by-batch"), _t(lang, "batch")),
+                _t(lang, "by-batch"),
             )
 
 
@@ -192,16 +212,15 @@ def _number_text(value: Any) -> str:
     return f"{value:,.2f} s" if _is_number(value) else ""
 
 
-def _outcome(part: Mapping[str, Any]) -> str:
+def _outcome(part: Mapping[str, Any], lang: str) -> str:
     if part.get("supported") is False:
-        return f"not to be had here: {part.get('error', '')}"
+        return _t(lang, "not-here", error=part.get("error", ""))
     if part.get("error"):
-        return f"failed: {part['error']}"
+        return _t(lang, "part-failed", error=part["error"])
     left_out = ("seconds", "done", "table", "losses", "supported")
-    return (
-        "; ".join(f"{k.replace('_', ' ')} {_words(v)}" for k, v in part.items() if k not in left_out)
-        or "done"
-    )
+    return "; ".join(
+        f"{k.replace('_', ' ')} {_words(v)}" for k, v in part.items() if k not in left_out
+    ) or _t(lang, "done")
 
 
 def _figure(svg: str, caption: str) -> str:

@@ -6,15 +6,15 @@ from functools import cache
 from importlib.resources import files
 from typing import Any
 
+from provision.messages import message
+from provision.parsed import parsed
+
 
 @cache
 def rows() -> dict[str, Any]:
     """All sections of rows.yaml as plain data."""
-    import yaml
-
     text = files(__package__).joinpath("rows.yaml").read_text(encoding="utf-8")
-    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-    loaded: dict[str, Any] = yaml.load(text, Loader=loader)  # noqa: S506
+    loaded: dict[str, Any] = parsed(text)
     return loaded
 
 
@@ -40,5 +40,9 @@ def crash(code: int | None) -> dict[str, Any] | None:
         if signal in row["signals"] or (code & 0xFFFFFFFF) in row["codes"]:
             return dict(row)
     if code < 0:
-        return {"id": "crash-other", "name": f"signal {-code}", "cause": "", "source": "POSIX signal(7)"}
+        return {
+            "id": "crash-other",
+            "name": message("verifying.signal", number=-code),
+            "source": "POSIX signal(7)",
+        }
     return None

@@ -7,6 +7,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from provision.messages import message
+
 Event = Mapping[str, Any]
 
 FRAMEWORKS = ("torch", "tensorflow")
@@ -27,7 +29,7 @@ class Run:
 
     @property
     def where(self) -> str:
-        return f" in the order {self.order.replace('-', ', then ')}" if self.order else ""
+        return in_order(self.order)
 
     @property
     def losses(self) -> tuple[float, ...]:
@@ -43,7 +45,7 @@ class Run:
     @property
     def place(self) -> str:
         """The device in words, for a sentence."""
-        return self.device or "the device"
+        return self.device or message("verifying.the-device")
 
     def places(self) -> Iterator[str]:
         """Every place that the report names for a variable, a gradient or a result."""
@@ -53,7 +55,7 @@ class Run:
 
     def listed(self) -> str:
         """The devices of the demanded kind that the framework sees, in words."""
-        return ", ".join(texts(self.one("devices").get("devices"))) or "none"
+        return ", ".join(texts(self.one("devices").get("devices"))) or message("verifying.none")
 
     def parts(self) -> tuple[Event, ...]:
         """The parts of the full level."""
@@ -79,6 +81,17 @@ class Run:
     def summary(self) -> dict[str, Any]:
         """The facts of one run among several."""
         return {"framework": self.framework, "order": self.order, "losses": list(self.losses), **self.facts()}
+
+
+def ordered(order: str) -> str:
+    """`torch-tensorflow` in words."""
+    first, dash, then = order.partition("-")
+    return message("verifying.order", first=first, then=then) if dash else order
+
+
+def in_order(order: str) -> str:
+    """For the end of a sentence; empty without an order."""
+    return message("verifying.in-order", order=ordered(order)) if order else ""
 
 
 def _bare(part: Event) -> dict[str, Any]:

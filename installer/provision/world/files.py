@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import stat as stat_module
 import sys
@@ -26,8 +27,10 @@ class HostFiles:
             found = os.lstat(path)
         except (OSError, ValueError):
             return None
+        # A junction has the mode of a folder.
         link = self.pointed(path) if _is_link(path, found) else None
-        return Stat(found.st_size, found.st_mtime_ns, stat_module.S_ISDIR(found.st_mode), link)
+        is_dir = stat_module.S_ISDIR(found.st_mode) and link is None
+        return Stat(found.st_size, found.st_mtime_ns, is_dir, link)
 
     def listdir(self, path: str) -> tuple[str, ...]:
         try:
@@ -84,8 +87,9 @@ class HostFiles:
         if sys.platform == "win32":
             _junction(temporary, destination)
             # A junction is a folder to Windows: it cannot be replaced by rename, so there is a short moment
-            # without one. The journal knows, and recovery sets it.
-            self.remove(pointer)
+            # without one. The journal knows, and recovery sets it. A real folder stays, and the rename fails.
+            if os.path.lexists(pointer) and _is_link(pointer, os.lstat(pointer)):
+                _unlink(pointer)
         else:
             os.symlink(os.path.relpath(destination, os.path.dirname(pointer)), temporary)  # noqa: PTH120, PTH211
         os.replace(temporary, pointer)  # noqa: PTH105
@@ -140,7 +144,13 @@ def _junction(path: str, destination: str) -> None:
     if sys.platform == "win32":
         import _winapi
 
-        _winapi.CreateJunction(os.path.abspath(destination), path)  # noqa: PTH100
+        try:
+            _winapi.CreateJunction(os.path.abspath(destination), path)  # noqa: PTH100
+        except OSError:
+            # It makes a folder first; on a file system without junctions that is all that comes of it.
+            with contextlib.suppress(OSError):
+                os.rmdir(path)  # noqa: PTH106
+            raise
 
 
 def _sync_folder(path: str) -> None:

@@ -6,6 +6,8 @@ next to nothing until one of FRAMEWORKS is imported. Python 3.5 and later, stand
 Linux: links beside the framework's own libraries are found by its run path. LD_LIBRARY_PATH may come before that: only
 where a folder on it has a library of the same name, ours are loaded first, by their full paths.
 Windows: their folders are put before all others, for this process and its children.
+Both: XLA takes ptxas from PATH, then from the folder that XLA_FLAGS names, then from a CUDA of the machine; libdevice
+from the last two. So both name ours.
 """
 
 import sys
@@ -13,6 +15,8 @@ import sys
 FRAMEWORKS = ()
 #: File name -> path from this file's folder, each after those that it needs.
 LIBRARIES = ()
+#: The folder of the compilers (bin/ptxas, nvvm/libdevice) from this file's; empty for none.
+COMPILERS = ""
 
 
 class _Finder(object):
@@ -36,6 +40,8 @@ def prepare():
             _folders(os, home)
         elif shadows(os.environ.get("LD_LIBRARY_PATH", "")):
             _load(os, home)
+        if COMPILERS:
+            _name_compilers(os, os.path.join(home, *COMPILERS.split("/")))
     except Exception as error:
         sys.stderr.write("provision: placed libraries: %s\n" % (error,))
 
@@ -59,6 +65,17 @@ def _folders(os, home):
         for folder in folders:
             _kept.append(os.add_dll_directory(folder))
     os.environ["PATH"] = os.pathsep.join(folders + [os.environ.get("PATH", "")])
+
+
+def _name_compilers(os, folder):
+    """In PATH, and in XLA_FLAGS unless that names a folder already or is the name of a file with flags."""
+    os.environ["PATH"] = os.pathsep.join([os.path.join(folder, "bin"), os.environ.get("PATH", os.defpath)])
+    flags = os.environ.get("XLA_FLAGS", "").strip()
+    if "xla_gpu_cuda_data_dir" in flags or (flags and not flags.startswith("-")):
+        return
+    place = folder.replace("\\", "/")
+    flag = "--xla_gpu_cuda_data_dir=" + ('"%s"' % (place,) if " " in place else place)
+    os.environ["XLA_FLAGS"] = (flags + " " + flag).strip()
 
 
 def _load(os, home):

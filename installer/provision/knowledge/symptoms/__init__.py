@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from provision.knowledge.symptoms.anchors import anchors_of
+from provision.parsed import parsed
 
 Kind = Literal["fault", "consequence", "noise", "fact"]
 Lang = Literal["en", "zh"]
@@ -141,10 +142,7 @@ def read_symptoms(files: Iterable[Path]) -> Symptoms:
 
 
 def _yaml(text: str) -> dict[str, Any]:
-    import yaml
-
-    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # ten times faster where libyaml is there
-    return yaml.load(text, Loader=loader) or {}  # noqa: S506 - both are safe loaders
+    return parsed(text) or {}
 
 
 _KEYS = {

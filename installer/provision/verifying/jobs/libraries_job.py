@@ -4,7 +4,11 @@ No card and no driver is needed: cudnnGetVersion answers without either.
 """
 
 import ctypes
+import glob
 import os
+import re
+import shutil
+import subprocess
 import sys
 import time
 
@@ -27,8 +31,25 @@ def run(report, chosen):
     handles = [load(report, name, os.path.join(home, *place.split("/"))) for name, place in hook.LIBRARIES]
     for name, handle in handles:
         ask(report, name, handle)
+    if getattr(hook, "COMPILERS", ""):
+        assembler(report, os.path.join(home, *hook.COMPILERS.split("/")))
     loaded = sum(1 for _, handle in handles if handle is not None)
     report.emit("result", asked=len(handles), loaded=loaded)
+
+
+def assembler(report, folder):
+    """Whether the placed ptxas runs, is what a framework that looks on PATH finds, and has libdevice beside it."""
+    place = os.path.join(folder, "bin", "ptxas" + (".exe" if os.name == "nt" else ""))
+    facts = {"path": place, "found": shutil.which("ptxas"), "version": None}
+    facts["libdevice"] = bool(glob.glob(os.path.join(glob.escape(folder), "nvvm", "libdevice", "libdevice*.bc")))
+    facts["named"] = "xla_gpu_cuda_data_dir" in os.environ.get("XLA_FLAGS", "")
+    try:
+        said = subprocess.check_output([place, "--version"], stderr=subprocess.STDOUT).decode("utf-8", "replace")
+        found = re.search(r"release ([0-9.]+)", said)
+        facts.update(version=found.group(1) if found else "", error="" if found else said[-500:])
+    except (OSError, subprocess.CalledProcessError) as error:
+        facts["error"] = _report.describe(error)
+    report.emit("assembler", **facts)
 
 
 def others(paths, home):
