@@ -10,7 +10,7 @@ from packaging.utils import canonicalize_name, parse_wheel_filename
 from packaging.version import InvalidVersion, Version
 
 from provision.locking.tags import platforms
-from provision.messages import joined, message, stopped
+from provision.messages import joined, message, sentence, stopped
 from provision.model.finding import Evidence, Finding, Remedy
 from provision.ports import Catalog, CatalogFailure, ClosureRequest, Release
 
@@ -113,8 +113,13 @@ def _no_such_package(name: str, names: LookAlikes, text: str) -> Finding:
         if what
         else message("locking.no-such-package.index", name=name),
         evidence=_resolver_says(text),
-        remedies=tuple(Remedy(message("locking.no-such-package.way-2", way=way)) for way in instead or near),
+        remedies=tuple(Remedy(_instead(way)) for way in instead or near),
     )
+
+
+def _instead(way: str) -> str:
+    """A name is one to use; words say themselves what to do."""
+    return sentence(way) if " " in way else message("locking.no-such-package.way-2", way=way)
 
 
 def _versions(releases: Sequence[Release]) -> list[Version]:
