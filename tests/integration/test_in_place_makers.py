@@ -162,6 +162,10 @@ def test_what_was_changed_in_place_is_known(shop: LoopbackIndex, folder: Path) -
     packages = spoil(environment)
     path = profile(folder, TEAM)
     change = ("apply", path.name, "--in-place", "--yes", "--json")
+    using = subprocess.Popen([environment / "bin" / "python", "-c", "import time; time.sleep(300)"])
+    shown = provision(folder, "plan", path.name, "--in-place", "--json").document["notes"]
+    using.kill()
+    assert [(n["code"], f"process {using.pid}" in n["detail"]) for n in shown] == [("in-use", True)]
     assert provision(folder, *change).code == 0
     verify = provision(folder, "verify", "--json")
     assert (verify.code, verify.document["verdict"], verify.document["generation"]) == (0, "passed", 0)
@@ -210,6 +214,11 @@ def test_what_is_condas_or_read_only_is_refused_with_the_way_out(shop: LoopbackI
     assert (ran.code, ran.codes) == (5, ["conda-base"])
     shutil.rmtree(environment / "condabin")
     assert hashes(folder) == before
+    shutil.move(made_by_uv(folder.parent), folder / "old")
+    (folder / "old" / "bin" / "python").unlink()
+    (folder / "old" / "bin" / "python").symlink_to(folder / "uninstalled")
+    ran = provision(folder, *words, "--environment", "old")
+    assert (ran.code, ran.codes) == (5, ["interpreter-gone"])
     with mounted(folder / "disk", "8m") as disk:
         shutil.move(made_by_uv(disk), disk / "theirs")
         mount("-o", "remount,ro", str(disk))
