@@ -284,3 +284,19 @@ def test_the_commands_are_those_of_the_environment(here: Here, env: Env) -> None
     command = finding(here("doctor", "--json"), "family-conflict")["remedies"][0]["command"]
     pip = f"{python} -m pip"
     assert command == f"{pip} uninstall -y tensorflow tensorflow-cpu && {pip} install tensorflow-cpu==2.10.1"
+
+
+def test_a_stub_in_front_of_the_wheels_library(
+    here: Here, env: Env, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cuda = TORCH.replace("+cpu", "+cu124").replace("cuda = None", "cuda = '12.4'")
+    env.add("torch", "2.5.1+cu124", {"torch/__init__.py": cuda})
+    wheel = {"nvidia/cudnn/lib/libcudnn.so.9": "the wheel's", "nvidia/cudnn/__init__.py": ""}
+    env.add("nvidia-cudnn-cu12", "9.1.0.70", wheel)
+    assert here("doctor", "--json").document["cause"] is None
+    (tmp_path / "modules" / "lib").mkdir(parents=True)
+    (tmp_path / "modules" / "lib" / "libcudnn.so.9").write_text("a stub")
+    monkeypatch.setenv("LD_LIBRARY_PATH", str(tmp_path / "modules" / "lib"))
+    ran = here("doctor", "--json")
+    assert (ran.document["cause"], layers(ran)["environment"]) == ("library-shadowed", "not-reached")
+    assert "LD_LIBRARY_PATH" in finding(ran, "library-shadowed")["summary"]

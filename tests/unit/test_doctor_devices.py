@@ -10,7 +10,7 @@ import pytest
 
 from provision.diagnosing.case import Case, Heard
 from provision.diagnosing.doctor import Examination, examine
-from provision.diagnosing.environments import MARK, of_list
+from provision.diagnosing.environments import MARK, Distribution, Environment, of_list
 from provision.knowledge import load_knowledge
 from provision.model.finding import Finding
 from provision.model.machine import Device, Holder, Machine, Occupancy
@@ -159,3 +159,20 @@ def test_hidden_error_messages_are_told() -> None:
     installed = {"tensorflow-cpu": "2.18.1", "numpy": "2.0.2"}
     assert severities(examine(case(LINUX, installed, variables=variables)))["tf-errors-hidden"] == "note"
     assert "tf-errors-hidden" not in severities(examine(case(LINUX, TORCH, variables=variables)))
+
+
+def test_packages_of_the_user_in_front_of_those_of_conda() -> None:
+    """A conda environment looks into the user's own folder first, unless it is told not to."""
+    user, own = "/home/u/.local/lib/python3.11/site-packages", "/opt/conda/lib/python3.11/site-packages"
+    environment = Environment(
+        prefix="/opt/conda", kind="conda", version="3.11.7", target="linux-x86_64", user_site=user, sites=(user, own),
+        distributions=(
+            Distribution(name="numpy", version="1.26.4", site=user, info=f"{user}/numpy-1.26.4.dist-info"),
+            Distribution(name="numpy", version="2.1.3", site=own, info=f"{own}/numpy-2.1.3.dist-info"),
+        ),
+        conda={"numpy": "2.1.3"},
+    )  # fmt: skip
+    found = examine(Case(knowledge=KNOWLEDGE, environment=environment))
+    shadow = one(found, "distribution-shadowed")
+    assert "numpy 1.26.4" in shadow.summary
+    assert [r.command for r in shadow.remedies] == ["export PYTHONNOUSERSITE=1"]

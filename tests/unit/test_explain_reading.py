@@ -152,3 +152,20 @@ def test_a_flood_of_one_known_error_is_counted_up_to_a_limit_and_others_still_fo
     flood = b"CUDA out of memory. Tried to allocate 2.00 GiB\n" * 5_000
     said = explain_bytes(io.BytesIO(flood + ERROR.encode()))
     assert {f.code for f in said.findings} == {"cuda-out-of-memory", CODE}
+
+
+@given(
+    st.lists(st.text(alphabet="ab09 :\t", max_size=12), max_size=40),
+    st.lists(st.text(alphabet="ab09 :", min_size=1, max_size=6), min_size=1, max_size=6),
+)
+def test_numbers_do_not_hide_a_line(rows: list[str], words: list[str]) -> None:
+    """Lines that differ in digits alone are looked at once, and yet each that holds a word is found."""
+    found = {line.number for line in interesting(io.BytesIO("\n".join(rows).encode()), Words(words))}
+    held = {at for at, row in enumerate(rows, 1) if any(word in row for word in words)}
+    assert held <= found
+
+
+def test_a_word_with_digits_is_told_from_another() -> None:
+    text = "".join(f"process ended with exit code {n}\n" for n in (*range(100), 139, *range(100)))
+    told = [line.text for line in interesting(io.BytesIO(text.encode()), Words(["exit code 139"]))]
+    assert "process ended with exit code 139" in told

@@ -258,7 +258,7 @@ def _requirements(case: Case, env: Environment) -> Iterator[Finding]:
         proof = [(f"{o.name} {o.version}", f"{_plain(r)} ({f})") for o, r, f in unmet[:_SHOWN]]
         yield case.speaker.finding(
             "requirement-conflict", proof, count=len(unmet), name=one.name, version=one.version,
-            requirement=_plain(requirement), found=found,
+            requirement=_plain(requirement), found=found, **case.commands,
         )  # fmt: skip
 
 

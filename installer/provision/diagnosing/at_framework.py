@@ -14,8 +14,8 @@ from provision.diagnosing.layers import Looked, looked
 from provision.knowledge.checks import load_checks
 from provision.model.finding import Evidence, Finding
 
-#: Seconds that one framework's import may take.
-LIMIT = 20.0
+#: Seconds that one framework's import may take; on a cold network disk or a busy machine half a minute is no fault.
+LIMIT = 60.0
 
 
 def framework(case: Case) -> Looked:

@@ -16,14 +16,18 @@ from typing import Any, BinaryIO
 BLOCK = 1 << 20
 #: Bytes of one line that are kept: what stands before and after the place of interest.
 BEFORE, AFTER = 2000, 6000
+#: So many lines without any word are remembered, by their hashes.
+_REMEMBERED = 100_000
+_DIGITS = bytes.maketrans(b"123456789", b"000000000")
 #: After so many lines that hold only a part of a word, the word is no longer looked for.
 IN_VAIN = 5000
 
 # Colours and cursor moves, as bytes and as JSON or caret notation spell them (notebooks, CI logs).
 _ANSI = re.compile(
     rb"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b\n]{0,512}(?:\x07|\x1b\\)|[@-Z\\-_])"
-    rb"|\\u001[bB]\[[0-9;]*[A-Za-z]|\\x1[bB]\[[0-9;]*[A-Za-z]|\\033\[[0-9;]*[A-Za-z]|\^\[\[[0-9;]*m"
+    rb"|\\u00[01][bB]\[[0-9;]*[A-Za-z]|\\x[01][bB]\[[0-9;]*[A-Za-z]|\\0(?:33|00)\[[0-9;]*[A-Za-z]|\^\[\[[0-9;]*m"
 )
+_MARKS = (b"\x1b", b"^[[", b"1b[", b"1B[", b"033[", b"0b[", b"0B[", b"000[")
 _JUNK = bytes(set(range(32)) - {9, 10, 13, 27})  # control characters, NUL among them
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f\u200b\ufeff]")
 
@@ -46,15 +50,20 @@ class Words:
         self._words = frozenset(w for w in words if w)
         self._retired: frozenset[str] = frozenset()
         self._finder = _finder(self._words)
+        self._loose = _loose(self._words)
         self._in_vain: Counter[str] = Counter()
         self.revived = False
+        #: Hashes of lines, digits made alike, that hold no part of any word, and of those that do.
+        self._dull: set[int] = set()
+        self._hot: set[int] = set()
 
     def retire(self, words: Iterable[str]) -> None:
         gone = self._words.intersection(words)
         if gone and not self.revived:
             self._words -= gone
             self._retired |= gone
-            self._finder = _finder(self._words)
+            self._loose = _loose(self._words)
+            self._hot.clear()
 
     def revive(self) -> bool:
         """Look for the retired words only; False if there are none."""
@@ -67,13 +76,27 @@ class Words:
         hit = self._finder.raw.search(block, at)
         return hit.start() if hit else -1
 
+    def hot(self, rows: list[bytes]) -> list[int]:
+        """Which of many lines (digits made alike) hold a part of some word. Most lines of a log were seen before but
+        for their numbers: of those only the hash is taken."""
+        marks = list(map(hash, rows))
+        for mark, row in {m: r for m, r in zip(marks, rows, strict=True) if m not in self._dull}.items():
+            if mark not in self._hot:
+                found = self._loose.search(b"\n" + _colours(row))
+                (self._hot if found else self._dull).add(mark)
+        held = [at for at, mark in enumerate(marks) if mark in self._hot]
+        for seen in (self._dull, self._hot):
+            if len(seen) > _REMEMBERED:
+                seen.clear()
+        return held
+
     def within(self, text: str) -> list[str]:
         """The words that a line holds, sorted. Those whose part is met again and again without the rest of
         the word are retired."""
         text = "\n" + text
         found: set[str] = set()
         for part in self._parts(text):
-            words = [w for w in self._finder.owners[part] if w in text]
+            words = [w for w in self._finder.owners[part] if w in self._words and w in text]
             found.update(words)
             self._in_vain[part] += not words
             if self._in_vain[part] > IN_VAIN:
@@ -99,6 +122,29 @@ class _Finder:
     owners: dict[str, list[str]]
 
 
+@functools.lru_cache(maxsize=8)
+def _loose(words: frozenset[str]) -> re.Pattern[bytes]:
+    """An expression that is in every line with one of the words once the line's digits were made alike; now and then
+    in others, too. Of a word it takes the longest piece without digits, if that is long enough."""
+    pieces = set()
+    for word in words:
+        for name in ("utf-8",) if word.isascii() else ("utf-8", "gb18030"):
+            text = word.encode(name).decode("latin-1")
+            longest = max(re.split(r"\d+", text), key=len)
+            text = longest if len(longest) >= _LEAST else text.translate(_ALIKE)
+            pieces.add(text[:_MOST])
+    return re.compile((_alternation(_shortest(pieces)) or _NEVER).encode("latin-1"))
+
+
+def _shortest(texts: set[str]) -> set[str]:
+    """Those that begin with no other."""
+    return {t for t in texts if not any(t[:n] in texts for n in range(1, len(t)))}
+
+
+_NEVER = r"(?!)"
+_ALIKE = str.maketrans("123456789", "000000000")
+
+
 #: Characters from the rarest to the most common, counted in real logs of training.
 _COMMON = "QZJ%~^\\+&!<Y#@*{}HKBq\";>MVO`XSGjLzkDWREFCUP',)(xIA[TN]987vw4gb5\ny6h-3fmp2/1_ud:0=.nlcisatroe "
 #: Characters of which nearly every word has one, and with which together few places of a log begin.
@@ -113,15 +159,14 @@ def _finder(words: frozenset[str]) -> _Finder:
     the parts that are looked for begin with as few and as rare characters as possible."""
     parts = {word: _part(word) if word.isascii() else word for word in words}
     every = set(parts.values())
-    shortest = {p for p in every if not any(p[:n] in every for n in range(1, len(p)))}
+    shortest = _shortest(every)
     owners: dict[str, list[str]] = {s: [] for s in shortest}
     for word, part in parts.items():
         owners[next(part[:n] for n in range(1, len(part) + 1) if part[:n] in shortest)].append(word)
     raw = {s.encode(name) for s in shortest for name in (("utf-8",) if s.isascii() else ("utf-8", "gb18030"))}
-    never = r"(?!)"
     return _Finder(
-        re.compile(_alternation(k.decode("latin-1") for k in raw).encode("latin-1") or never.encode()),
-        re.compile(_alternation(shortest) or never),
+        re.compile((_alternation(k.decode("latin-1") for k in raw) or _NEVER).encode("latin-1")),
+        re.compile(_alternation(shortest) or _NEVER),
         owners,
     )
 
@@ -159,7 +204,7 @@ def _emit(node: dict[str, Any]) -> str:
 def lines(stream: BinaryIO) -> Iterator[Line]:
     """Every line, cleaned. A progress bar's carriage returns give several lines of one number."""
     for block, number in _blocks(stream):
-        for offset, row in enumerate(block.split(b"\n")):
+        for offset, row in enumerate(_strip(block).split(b"\n")):
             for part in row.split(b"\r"):
                 if part:
                     yield Line(number + offset, _decode(part[: BEFORE + AFTER]))
@@ -170,10 +215,22 @@ def interesting(stream: BinaryIO, words: Words) -> Iterator[Line]:
     tail: deque[tuple[bytes, int]] = deque(maxlen=2)
     for block, number in _blocks(stream):
         tail.append((block, number))
-        yield from _scan(block, number, words)
+        yield from _filtered(block, number, words)
     if words.revive():
         for block, number in tail:
-            yield from _scan(block, number, words)
+            yield from _scan(b"\n" + _strip(block), number - 1, words)
+
+
+def _filtered(block: bytes, number: int, words: Words) -> Iterator[Line]:
+    found = words.hot(block.translate(_DIGITS, _JUNK).split(b"\n"))
+    rows = block.split(b"\n") if found else []
+    for at in found:
+        row = _strip(rows[at].removesuffix(b"\r"))
+        if len(row) <= BEFORE and b"\r" not in row:
+            if words.next(b"\n" + row, 0) >= 0:
+                yield Line(number + at, _decode(row))
+        else:
+            yield from _scan(b"\n" + row, number + at - 1, words)
 
 
 def tail(stream: BinaryIO, limit: int) -> str:
@@ -211,18 +268,17 @@ def _bounds(block: bytes, at: int, floor: int) -> tuple[int, int]:
 
 
 def _blocks(stream: BinaryIO) -> Iterator[tuple[bytes, int]]:
-    """Blocks of whole lines without colours and junk, each with a line feed in front, and the number of the
-    line before it."""
+    """Blocks of whole lines, and the number of the first of them."""
     rest, number = b"", 1
     for raw in _utf8(stream):
         block = rest + raw
         cut = _cut(block)
         rest, block = block[cut:], block[:cut]
         if block:
-            yield b"\n" + _strip(block), number - 1
+            yield block, number
             number += block.count(b"\n")
     if rest:
-        yield b"\n" + _strip(rest), number - 1
+        yield rest, number
 
 
 def _cut(block: bytes) -> int:
@@ -234,9 +290,13 @@ def _cut(block: bytes) -> int:
 
 
 def _strip(block: bytes) -> bytes:
-    if b"\x1b" in block or b"u001b[" in block or b"x1b[" in block or b"^[[" in block or b"033[" in block:
-        block = _ANSI.sub(b"", block)
-    return block.translate(None, _JUNK)
+    """Without colours and control characters."""
+    return _colours(block).translate(None, _JUNK)
+
+
+def _colours(block: bytes) -> bytes:
+    """Without colours; those in which digits were made alike are seen, too."""
+    return _ANSI.sub(b"", block) if any(mark in block for mark in _MARKS) else block
 
 
 def _utf8(stream: BinaryIO) -> Iterator[bytes]:
