@@ -92,6 +92,24 @@ def owned_files(files: Files, prefix: str) -> set[str]:
     return {str(path) for _, record in _records(files, prefix) for path in record.get("files", ())}
 
 
+def recorded_paths(files: Files, prefix: str) -> Iterator[tuple[str, dict[str, str]]]:
+    """(`name-version-build`, path -> SHA-256) of every conda package, as its record in the prefix has them: of the file
+    as it stands there, with the prefix written into it. Empty for links and for what conda makes itself."""
+    for label, record in _records(files, prefix):
+        data = record.get("paths_data")
+        listed = data.get("paths") if isinstance(data, dict) else None
+        rows = [row for row in listed or () if isinstance(row, dict) and isinstance(row.get("_path"), str)]
+        yield (
+            label,
+            {**{str(path): "" for path in record.get("files", ())}, **{r["_path"]: _stated(r) for r in rows}},
+        )
+
+
+def _stated(row: Mapping[str, Any]) -> str:
+    is_file = row.get("path_type") == "hardlink"
+    return str(row.get("sha256_in_prefix") or row.get("sha256") or "") if is_file else ""
+
+
 def _owner(files: Files, prefix: str, folder: str, name: str, version: str) -> str:
     mine = _recorded(files, prefix, folder, f"{name}-{version}.dist-info")
     return next(

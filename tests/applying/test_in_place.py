@@ -88,6 +88,7 @@ class Home:
         self.distribution("mine", "1.0", ["mine/__init__.py"])
         self.put(f"{PACKAGES}/beta/notes.txt", "written by a person")
         self.put(f"{PACKAGES}/~lpha/rest.py", "litter")
+        self.files.make_folder(f"{self.environment}/{PACKAGES}/~lpha/empty")
         self.put("share/data.txt", "data")
         self.files.make_folder(f"{self.environment}/share/empty")
         self.files.make_folder(f"{self.root}/cache")
@@ -159,6 +160,9 @@ def test_what_is_right_stays_and_what_is_missing_comes() -> None:
     home = memory_home()
     home.apply()
     assert home.plan().steps == ()
+    home.files.make_folder(f"{home.environment}/{PACKAGES}/~eta")
+    home.apply()
+    assert home.plan().steps == (), "an empty folder is litter too"
     home.files.remove(f"{home.environment}/{PACKAGES}/beta/data.bin")
     assert lines(home.plan()) == [
         ("remove", "beta 1", "1 of its files are missing"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,6 +12,7 @@ from typing import Any, cast
 import pytest
 
 from provision.applying.recovery import Recovered
+from provision.cli.common import make_session
 from provision.cli.language import speak
 from provision.cli.machine_screen import show_machine
 from provision.cli.rendering import LABEL, print_findings, width
@@ -148,6 +150,30 @@ def test_why(tmp_path: Path, tiny: Here) -> None:
     (tmp_path / "win.yaml").write_text(WINDOWS)
     golden("why-zh", tiny("why", "win.yaml", "--lang", "zh").out)
     golden("why-not-zh", tiny("why-not", "win.yaml", "tensorflow==2.11", "--offline", "--lang", "zh").out)
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+@pytest.mark.parametrize(
+    ("typed", "answer"), [("是\n", True), ("y\n", True), ("\n", False), ("什么\n否\n", False)]
+)
+def test_a_question(
+    typed: str,
+    answer: bool,
+    chinese: None,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setattr("sys.stdin", Terminal(typed))
+    session = make_session(quiet=True, as_json=False)
+    question = message("pipeline.switch.question", environment=".venv", generation=1, number=2)
+    assert session.confirm(question) is answer
+    asked = capsys.readouterr().err
+    assert asked.startswith(".venv 当前是第 1 代。要建立第 2 代并切换过去吗？ [y/N]：")
+    assert asked.count("请输入 y 或 n。") == typed.count("什么")
 
 
 VERBS = (

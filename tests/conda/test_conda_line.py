@@ -54,6 +54,30 @@ def test_from_profile_to_proven_environment(
     assert (inside.code, inside.out.strip()) == (0, f"{environment} True")
     again = provision(folder, "apply", path.name, "--json")
     assert (again.code, again.document["outcome"]) == (0, "unchanged")
+    _files_are_held_against_condas_records(folder)
+
+
+def _files_are_held_against_condas_records(folder: Path) -> None:
+    """Wheels by RECORD, conda's packages by conda-meta; a file with the prefix written into it as it stands there."""
+    sound = provision(folder, "verify", "--files", "--json")
+    assert (sound.code, sound.document["findings"]) == (0, []), sound.out
+    environment = folder / ".env"
+    packages = next((environment / "lib").glob("python*/site-packages"))
+    (packages / "alpha" / "__init__.py").write_text("altered = True\n")
+    (environment / "bin" / "tool").unlink()
+    (packages / "stray.py").write_text("")
+    (environment / "conda-meta" / "bare-thing-1.0-0.json").rename(folder / "kept.json")
+    broken = provision(folder, "verify", "--files", "--json")
+    found = {finding["code"]: json.dumps(finding) for finding in broken.document["findings"]}
+    assert (broken.code, sorted(found)) == (
+        1,
+        ["file-altered", "file-foreign", "file-missing", "package-missing"],
+    )
+    assert "alpha/__init__.py" in found["file-altered"]
+    assert "1 file of alpha" in found["file-altered"]
+    assert "bin/tool" in found["file-missing"]
+    assert "bare-thing" in found["package-missing"]
+    assert "stray.py" in found["file-foreign"]
 
 
 def test_a_failed_apply_leaves_the_old_environment(channel: Channel, folder: Path) -> None:

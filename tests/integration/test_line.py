@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -339,3 +340,38 @@ def test_as_of_a_day(tiny_tensorflow: LoopbackIndex, folder: Path) -> None:
     (lock,) = (folder / "locks" / "team").glob("*.lock.yaml")
     held = {p["name"]: p["version"] for p in yaml.safe_load(lock.read_text())["packages"]}
     assert held == {"numpy": "1.26.4", "protobuf": "4.24.4"}
+
+
+def test_the_whole_line_in_chinese(shop: LoopbackIndex, folder: Path) -> None:
+    """Nothing that a person reads is English, and what is written down is."""
+    path = profile(folder, PACKAGES)
+    said = []
+    for words, code in (
+        (("lock", path.name), 0), (("plan", path.name), 0), (("apply", path.name), 0), (("apply", path.name), 0),
+        (("status",), 0), (("history",), 0), (("verify",), 0), (("verify", "--files"), 0), (("receipt", "show"), 0),
+        (("receipt", "list"), 0), (("receipt", "show", "--html", "page.html"), 0), (("gc",), 0), (("rollback",), 2),
+        (("recover",), 0), (("plan", path.name, "--machine", "none.yaml"), 2), (("profiles", "--help"), 0),
+    ):  # fmt: skip
+        ran = provision(folder, *words, "--lang", "zh")
+        assert ran.code == code, (words, ran.err)
+        said += [*ran.out.splitlines(), *ran.err.splitlines()]
+    english = [
+        s for s in said if re.search(r"(?:\b[a-z]{2,}\b,? ){2,}[a-z]{2,}\b", re.sub(r"provision .*", "", s))
+    ]
+    assert english == []
+    assert any(line.startswith("  已验证       ") for line in said)
+    assert any(line.startswith("结论：通过。") for line in said)
+    page = (folder / "page.html").read_text(encoding="utf-8")
+    assert '<html lang="zh-CN">' in page
+    assert "列出的每个包都能导入" in page
+    kept = json.loads((folder / ".provision" / ".venv" / "receipts" / "1.json").read_text())
+    assert kept["proves"].startswith("Every named package imports")
+    for words in (
+        ("plan", path.name, "--reinstall", "--json"),
+        ("receipt", "list", "--json"),
+        ("history", "--json"),
+    ):
+        both = [provision(folder, *words, "--lang", lang).document for lang in ("en", "zh")]
+        for document in both:
+            document.get("sizes", {}).pop("free", None)
+        assert both[0] == both[1]

@@ -26,9 +26,17 @@ class MemoryFiles:
     nodes: dict[str, Node] = field(default_factory=lambda: {"/": Node()})
     room: int | None = None
     tick: int = 0
+    #: Paths already followed; only a change of a link makes them wrong.
+    _known: dict[str, str] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     def real(self, path: str) -> str:
         """The path with the links of its parents followed."""
+        found = self._known.get(path)
+        if found is None:
+            found = self._known[path] = self._followed_to(path)
+        return found
+
+    def _followed_to(self, path: str) -> str:
         parent, name = posixpath.split(posixpath.normpath(path))
         if parent == "/" or not name:
             return posixpath.join(parent, name)
@@ -45,7 +53,12 @@ class MemoryFiles:
         path = self.real(path)
         self._parent(path)
         self.tick += 1
+        self._forget(path)
         self.nodes[path] = Node(data=data, mode=mode, mtime=self.tick)
+
+    def _forget(self, *paths: str) -> None:
+        if any((node := self.nodes.get(path)) is not None and node.link is not None for path in paths):
+            self._known.clear()
 
     def _parent(self, path: str) -> None:
         node = self.nodes.get(posixpath.dirname(path))
@@ -118,7 +131,9 @@ class MemoryFiles:
         self.put(path, before + torn + line.encode() + b"\n")
 
     def remove(self, path: str) -> None:
-        for place in self._below(self.real(path)):
+        gone = self._below(self.real(path))
+        self._forget(*gone)
+        for place in gone:
             del self.nodes[place]
 
     def rename(self, source: str, destination: str) -> None:
@@ -128,7 +143,9 @@ class MemoryFiles:
             raise FileNotFoundError(2, "No such file or directory", source)
         if len(self._below(destination)) > 1:
             raise OSError(39, "Directory not empty", destination)
-        for place in self._below(source):
+        moved = self._below(source)
+        self._forget(destination, *moved)
+        for place in moved:
             self.nodes[destination + place[len(source) :]] = self.nodes.pop(place)
 
     def point(self, pointer: str, destination: str) -> None:
@@ -137,6 +154,7 @@ class MemoryFiles:
         here = self.nodes.get(pointer)
         if here is not None and here.link is None and here.data is None:
             raise IsADirectoryError(21, "Is a directory", pointer)
+        self._known.clear()
         self.nodes[pointer] = Node(link=os.path.relpath(destination, posixpath.dirname(pointer)))
 
     def pointed(self, pointer: str) -> str | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
@@ -11,6 +12,7 @@ import pytest
 from tests.support.command import provision
 
 from provision.documents import dump_json
+from provision.messages import said as in_language
 from provision.model.finding import Evidence, Finding, Remedy
 from provision.model.lock import Digests, Lock
 from provision.model.receipt import JobResult, Receipt
@@ -18,6 +20,7 @@ from provision.model.stack import Choice, Patch
 from provision.verifying.comparing import compare
 from provision.verifying.curves import bars, curve
 from provision.verifying.page import page
+from provision.verifying.receipts import remembered
 
 JOB = JobResult(
     job="torch", framework="torch", version="2.0.1+cu118", verdict="passed", device="cuda:0", device_name="RTX 3060",
@@ -171,3 +174,50 @@ def test_the_verb(tmp_path: Path) -> None:
     assert "verdict" in provision(tmp_path, "receipt", "compare", "3", "3-2").out
     gone = provision(tmp_path, "receipt", "show", "9", "--environment", ".venv")
     assert (gone.code, "There are: 3, 3-2" in gone.err) == (2, True)
+
+
+def test_the_page_in_chinese() -> None:
+    """A receipt keeps English; on the page its texts are said in the reader's language again."""
+    text = page(remembered(RECEIPT), LOCK, "zh")
+    Check(text)
+    assert '<html lang="zh-CN">' in text
+    assert "<b>通过</b><p>在 cuda（RTX 3060）上：能够训练。</p>" in text
+    assert re.search(r"已加载 14/14；cudnn 自报 8600", text)
+    left = re.findall(r"<(?:h2|h3|th|figcaption|b|title)>([^<]*)<", text)
+    assert [heading for heading in left if re.fullmatch(r"[A-Z][a-z]+( [a-z]+)*", heading)] == []
+
+
+@pytest.mark.parametrize(
+    ("proves", "said"),
+    [
+        ("Nothing: torch, tensorflow failed.", "什么也没证明：torch、tensorflow 失败。"),
+        (
+            "The software half only: on the CPU it trains. The profile demands cuda, and no cuda device was tried.",
+            "只证明了软件部分：在 CPU 上能够训练。配置文件要求 cuda，而没有试过任何 cuda 设备。",
+        ),
+        (
+            "On cpu: it trains. Built for another machine (linux-x86_64): nothing was tried there. "
+            "Applied although the machine does not meet the lock's needs: because",
+            "在 cpu 上：能够训练。为另一台机器（linux-x86_64）建立：没有在那台机器上试过。"
+            "机器不满足锁文件的需求，仍然应用：because",
+        ),
+        ("Something that an older version said.", "Something that an older version said."),
+    ],
+)
+def test_a_kept_receipt_is_said_in_chinese(proves: str, said: str) -> None:
+    built_for = {"target": "linux-x86_64"} if "Built" in proves else {}
+    override = {"reason": "because"} if "Applied" in proves else {}
+    kept = remembered(replace(RECEIPT, proves=proves, built_for=built_for, override=override))
+    assert kept.proves == proves
+    assert in_language(kept.proves, "zh") == said
+
+
+def test_what_a_job_found_is_said_in_chinese() -> None:
+    summary = "Training torch in the order torch, then tensorflow did not lower the loss."
+    job = replace(
+        JOB, findings=(Finding("smoke-loss", "error", summary, evidence=(Evidence("job log", "x"),)),)
+    )
+    (finding,) = remembered(replace(RECEIPT, jobs=(job,))).jobs[0].findings
+    assert finding.summary == summary
+    assert in_language(finding.summary, "zh") == "训练 torch 没有使损失下降（顺序：先 torch 后 tensorflow）。"
+    assert in_language(finding.evidence[0].source, "zh") == "任务日志"

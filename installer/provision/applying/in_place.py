@@ -117,7 +117,7 @@ def _whole(files: Files, root: str, path: str, gone: Collection[str]) -> tuple[l
         return ([path], True) if path in gone else ([], False)
     parts = [_whole(files, root, f"{path}/{name}", gone) for name in files.listdir(f"{root}/{path}")]
     moves = [move for some, _ in parts for move in some]
-    if moves and all(whole for _, whole in parts):
+    if (moves or path in gone) and all(whole for _, whole in parts):
         return [path], True
     return moves, False
 

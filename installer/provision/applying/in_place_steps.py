@@ -53,9 +53,7 @@ class RemoveLitter:
         )
 
     def holds(self, context: Context, steps: Sequence[Step]) -> bool:
-        return not any(
-            list(walk(context.effects.files, f"{context.folder}/{s.args['path']}", "")) for s in steps
-        )
+        return not any(context.effects.files.stat(f"{context.folder}/{s.args['path']}") for s in steps)
 
 
 class InstallInPlace:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from provision.model.journal import Entry, Phase
@@ -81,14 +81,17 @@ class Writer:
         undo: dict[str, Any] | None = None,
         facts: dict[str, Any] | None = None,
     ) -> None:
-        entry = Entry(
-            number=self.number, phase=phase, step=step, time=self.now(), undo=undo or {}, facts=facts or {}
-        )
+        self.write_together(Entry(phase=phase, step=step, undo=undo or {}, facts=facts or {}))
+
+    def write_together(self, *entries: Entry) -> None:
+        """Several entries with no effect between them: one wait for the disk. Numbers and times are set here."""
+        numbered = [replace(e, number=self.number + i, time=self.now()) for i, e in enumerate(entries)]
         # ASCII only: a path's odd bytes and line separators cannot break a line.
-        line = json.dumps(asdict(entry))
-        if phase == "started":
-            self.files.write(self.path, line + "\n")
+        text = "\n".join(json.dumps(asdict(entry)) for entry in numbered)
+        if entries[0].phase == "started":
+            self.files.write(self.path, text + "\n")
         else:
-            self.files.append(self.path, line)
-        self.number += 1
-        self.listen(entry)
+            self.files.append(self.path, text)
+        self.number += len(numbered)
+        for entry in numbered:
+            self.listen(entry)

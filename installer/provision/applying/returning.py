@@ -14,6 +14,7 @@ from provision.applying.recovery import finish, take_back
 from provision.applying.troubles import not_undone, trouble
 from provision.messages import message
 from provision.model.finding import ApplyError, BlockedError, Finding, Remedy, RollbackError, UsageError
+from provision.model.journal import Entry
 from provision.model.state import EnvState, Generation, Layout
 
 if TYPE_CHECKING:
@@ -55,9 +56,10 @@ def rollback(files: Files, state: EnvState, number: int, now: Callable[[], str])
     def move() -> None:
         writer.write("begun", step="switch pointer")
         files.point(state.environment, layout.generation(number))
-        writer.write("done", step="switch pointer")
-        writer.write("committing")
-        writer.write("committed")
+        # A person waits for this: what has no effect in between is one write.
+        writer.write_together(
+            Entry(phase="done", step="switch pointer"), Entry(phase="committing"), Entry(phase="committed")
+        )
 
     _carry_out(files, layout, writer, move)
 

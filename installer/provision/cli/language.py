@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import cache
 from typing import TYPE_CHECKING
 
@@ -11,6 +12,7 @@ from provision.messages import LANGUAGES, Text, message, said
 
 if TYPE_CHECKING:
     from provision.knowledge import Knowledge
+    from provision.model.lock import Lock
 
 _language = "en"
 
@@ -41,6 +43,19 @@ def lock_line(text: str, rule: str = "") -> str:
     from provision.knowledge.words import line_of_lock
 
     return local(line_of_lock(text, rule, _knowledge))
+
+
+def lock_said(lock: Lock) -> Lock:
+    """A lock with its reasons as messages, for a page that says them in the language of the process."""
+    if _language == "en":
+        return lock
+    from provision.knowledge.words import line_of_lock
+
+    return replace(
+        lock,
+        stack=tuple(replace(c, because=line_of_lock(c.because, c.rule, _knowledge)) for c in lock.stack),
+        patches=tuple(replace(p, because=line_of_lock(p.because, p.rule, _knowledge)) for p in lock.patches),
+    )
 
 
 def written(text: str, *areas: str) -> str:

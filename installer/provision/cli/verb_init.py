@@ -10,7 +10,7 @@ import click
 
 from provision.cli.common import json_option, quiet_option
 from provision.cli.helping import verb
-from provision.cli.language import word
+from provision.cli.language import word, written
 from provision.messages import message
 from provision.model.finding import BlockedError, Finding, Remedy, UsageError
 from provision.model.profile import Target, Vendor
@@ -105,7 +105,7 @@ def _show(begun: Begun, path: Path) -> None:
     from provision.cli.rendering import paint, row, say
     from provision.cli.showing import chosen, shown
 
-    say(f"{paint(shown(path), sys.stdout, bold=True)}   {begun.profile.description}")
+    say(f"{paint(shown(path), sys.stdout, bold=True)}   {written(begun.profile.description, 'pipeline')}")
     for target, stack in begun.stacks.items():
         say(f"  {target} · Python {stack.python}")
         for choice in stack.choices:

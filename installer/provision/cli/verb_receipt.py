@@ -10,7 +10,7 @@ import click
 
 from provision.cli.common import F, environment_option, json_option
 from provision.cli.helping import verb_group
-from provision.cli.language import language, local, word
+from provision.cli.language import language, local, lock_said, word
 
 if TYPE_CHECKING:
     from provision.model.receipt import Receipt
@@ -46,7 +46,8 @@ def show(
     if html is not None:
         from provision.verifying.page import page
 
-        text = page(receipt, lock_of(session, kept.receipt, profile, environment), language())
+        made = lock_of(session, kept.receipt, profile, environment)
+        text = page(receipt, made and lock_said(made), language())
         session.files.write(str(html.absolute()), text)
     if as_json:
         print_json(to_json(kept.receipt))

@@ -165,7 +165,7 @@ def unplaced(text: str, place: str) -> str:
 
 
 def _sentence(text: str) -> str:
-    return _stopped(text[:1].upper() + text[1:])
+    return _stopped(_raised(text))
 
 
 def _is_chinese(text: str) -> bool:
@@ -180,7 +180,8 @@ def _stopped(text: str) -> str:
 
 
 def _raised(text: str) -> str:
-    return text[:1].upper() + text[1:]
+    """Chinese stays: a name may begin it."""
+    return text if _is_chinese(text) else text[:1].upper() + text[1:]
 
 
 def _lowered(text: str) -> str:

@@ -9,6 +9,8 @@ from functools import cache
 
 from provision.messages import _PLACE, Template, Text, catalogue, joined, message
 
+#: What places hold that may be empty; all others hold something.
+_SHAPES = {"where": "(?: in the order .+?)?"}
 #: How deep a message may stand in a message.
 _DEPTH = 3
 
@@ -46,28 +48,33 @@ def _value(name: str, text: str, areas: tuple[str, ...], depth: int) -> object:
 @cache
 def _patterns(area: str) -> tuple[tuple[re.Pattern[str], str], ...]:
     """What matches the texts of an area, those with most fixed letters first. What is nearly all places says nothing."""
-    found = [
-        (_fixed(form), key, form) for key, text in catalogue(area, "en").items() for form in _forms(text)
-    ]
-    found = [one for one in found if one[0] > 2]
-    return tuple((_pattern(text), key) for _, key, text in sorted(found, key=lambda one: -one[0]))
+    forms = [(form, key) for key, text in catalogue(area, "en").items() for form in _forms(text)]
+    found = sorted(((_fixed(form), form, key) for form, key in forms), key=lambda one: one[0], reverse=True)
+    return tuple((_pattern(form), key) for (letters, marks), form, key in found if letters > 2 or marks > 5)
 
 
 def _forms(text: Template) -> tuple[str, ...]:
     return (text,) if isinstance(text, str) else tuple(text.values())
 
 
-def _fixed(text: str) -> int:
-    return sum(c.isalpha() for c in _PLACE.sub("", text))
+def _fixed(text: str) -> tuple[int, int]:
+    """How many letters stand fast, and how many marks in all."""
+    fast = _PLACE.sub("", text)
+    return sum(c.isalpha() for c in fast), len(fast)
 
 
 def _pattern(text: str) -> re.Pattern[str]:
+    """A place that stands twice holds the same twice."""
     parts, end, seen = [], 0, set()
     for match in _PLACE.finditer(text):
+        name = match[1]
         parts.append(re.escape(text[end : match.start()]))
-        end, name = match.end(), match[1]
-        parts.append(
-            re.escape(match[0][0]) if name is None else f"(?P={name})" if name in seen else f"(?P<{name}>.*?)"
-        )
-        seen.add(name)
+        if not name:
+            parts.append(re.escape(match[0][0]))
+        elif name in seen:
+            parts.append(f"(?P={name})")
+        else:
+            parts.append(f"(?P<{name}>{_SHAPES.get(name, '.+?')})")
+            seen.add(name)
+        end = match.end()
     return re.compile("".join([*parts, re.escape(text[end:])]), re.DOTALL)

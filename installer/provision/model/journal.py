@@ -14,7 +14,7 @@ Phase = Literal["started", "begun", "done", "committing", "committed", "undone"]
 class Entry:
     """One line of the journal (JSON). `number` counts from 0 in one transaction; `time` is UTC, ISO 8601."""
 
-    number: int
+    number: int = 0
     phase: Phase
     step: str = ""
     time: str = ""

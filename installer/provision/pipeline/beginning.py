@@ -14,7 +14,7 @@ from provision.knowledge.versions import version_key
 from provision.loading import load
 from provision.loading.drafting import Draft, draft, names_of
 from provision.locking.tags import GLIBC_CEILING
-from provision.messages import message
+from provision.messages import joined, message
 from provision.model.finding import Finding, Remedy, UnsatisfiableError, UsageError
 from provision.model.lock import VENDOR
 from provision.model.machine import Device, Machine
@@ -304,9 +304,11 @@ def _loaded(text: str, name: str) -> Profile:
 
 
 def _description(profile: Profile) -> str:
-    what = " and ".join(map(str, profile.frameworks)) or "packages"
+    what = joined(map(str, profile.frameworks), " and ") or message("pipeline.description.packages")
     vendor = profile.hardware.vendor
-    return f"{what} on the CPU" if vendor == "cpu" else f"{what} on {vendor}"
+    if vendor == "cpu":
+        return message("pipeline.description.cpu", what=what)
+    return message("pipeline.description.on", what=what, vendor=vendor)
 
 
 def _seen(profile: Profile, wish: Wish, session: Session) -> str:

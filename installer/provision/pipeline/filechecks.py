@@ -1,4 +1,4 @@
-"""verify --files: read the environment, hold it against RECORDs, lock and manifest."""
+"""verify --files: read the environment, hold it against RECORDs, conda's records, lock and manifest."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import PurePath
 
+from provision.condaprefix import recorded_paths
 from provision.messages import message
 from provision.model.finding import CheckFailed, Finding
 from provision.pipeline.environments import made_from
@@ -13,7 +14,7 @@ from provision.pipeline.places import current_state
 from provision.pipeline.session import Session
 from provision.pipeline.strangers import must_be_known
 from provision.prefix import placed_files, site_packages
-from provision.verifying.files import Distribution, Tree, check_files
+from provision.verifying.files import CondaPackage, Distribution, Tree, check_files
 
 #: Bytes. TensorFlow's RECORD has 1.3 MB.
 _RECORD_LIMIT = 1 << 27
@@ -44,7 +45,7 @@ def run_file_check(reference: str | None, session: Session, environment: str | N
         generation=state.generation,
         files=len(tree.files),
         size=sum(one.size for one in tree.files.values()),
-        packages=len(tree.distributions),
+        packages=sum(not one.is_condas for one in tree.distributions) + len(tree.conda),
         findings=check_files(tree, made, shared=state.kind == "adopted"),
     )
 
@@ -62,7 +63,14 @@ def read(session: Session, prefix: str) -> Tree:
         files=read_tree(prefix, session.reporter.advance),
         distributions=tuple(_distributions(session, packages)),
         placed=placed_files(session.files, prefix),
+        conda=tuple(_conda_packages(session, prefix)),
     )
+
+
+def _conda_packages(session: Session, prefix: str) -> Iterator[CondaPackage]:
+    for label, paths in recorded_paths(session.files, prefix):
+        name, version, build = label.rsplit("-", 2)
+        yield CondaPackage(name=name, version=version, build=build, paths=paths)
 
 
 def _distributions(session: Session, packages: str) -> Iterator[Distribution]:
@@ -75,6 +83,8 @@ def _distributions(session: Session, packages: str) -> Iterator[Distribution]:
                 session.files.read_text(record, limit=_RECORD_LIMIT) if session.files.stat(record) else None
             )
             name, _, version = folder.removesuffix(".dist-info").rpartition("-")
+            installer = session.files.read_text(str(PurePath(packages, folder, "INSTALLER"))) or ""
             yield Distribution(
-                name=canonicalize_name(name), version=version.replace("_", "+"), folder=folder, record=text
-            )
+                name=canonicalize_name(name), version=version.replace("_", "+"), folder=folder, record=text,
+                is_condas=installer.strip() == "conda",
+            )  # fmt: skip

@@ -32,12 +32,26 @@ _CPU_NAME = re.compile(r"-cpu$|^intel-tensorflow")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Distribution:
-    """An installed distribution: canonical name, version, the path of its RECORD and that file's text (None: absent)."""
+    """An installed distribution: canonical name, version, the path of its RECORD and that file's text (None: absent).
+
+    `is_condas`: conda brought it, and conda's own record says what belongs to it.
+    """
 
     name: str
     version: str
     folder: str
     record: str | None
+    is_condas: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CondaPackage:
+    """A package that conda manages: path -> SHA-256 of its files, empty where conda's record states none."""
+
+    name: str
+    version: str
+    build: str
+    paths: Mapping[str, str]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,6 +62,12 @@ class Tree:
     files: Mapping[str, FileFact]
     distributions: tuple[Distribution, ...]
     placed: tuple[Mapping[str, Any], ...] = ()
+    conda: tuple[CondaPackage, ...] = ()
+
+    @property
+    def wheels(self) -> tuple[Distribution, ...]:
+        """What came from wheels."""
+        return tuple(one for one in self.distributions if not one.is_condas)
 
 
 @dataclass(slots=True)
@@ -68,6 +88,7 @@ def check_files(tree: Tree, lock: Lock, shared: bool = False) -> tuple[Finding, 
     claims = _claims(tree)
     found = (
         *_distributions(tree, lock),
+        *_conda_packages(tree, lock),
         *_records(tree),
         *_missing_and_altered(tree, claims),
         *_owned_twice(claims, lock),
@@ -84,11 +105,14 @@ def _in_place(finding: Finding) -> Finding:
 
 def _claims(tree: Tree) -> _Claims:
     claims = _Claims()
-    for one in tree.distributions:
+    for one in tree.wheels:
         for row in csv.reader((one.record or "").splitlines()):
             if row:
                 path = posixpath.normpath(posixpath.join(tree.packages, row[0].replace("\\", "/")))
                 claims.add(path, one.name, hexadecimal(row[1] if len(row) > 1 else ""))
+    for package in tree.conda:
+        for path, sha256 in package.paths.items():
+            claims.add(posixpath.normpath(path), package.name, sha256)
     for placed in tree.placed:
         claims.add(str(placed["path"]), _OURS, str(placed.get("sha256", "")))
     return claims
@@ -109,7 +133,7 @@ def hexadecimal(stated: str) -> str:
 
 def _distributions(tree: Tree, lock: Lock) -> Iterator[Finding]:
     """The packages themselves: missing, of another version, not of the lock, that must be absent."""
-    installed = {one.name: one.version for one in tree.distributions}
+    installed = {one.name: one.version for one in tree.wheels}
     locked = {a.name: a.version for a in lock.packages}
     gone = sorted(name for name in locked if name not in installed)
     if gone:
@@ -125,6 +149,23 @@ def _distributions(tree: Tree, lock: Lock) -> Iterator[Finding]:
     if more:
         yield _finding("package-foreign", message("verifying.package-foreign.summary", names=more), more)
     yield from _cpu_builds(installed, locked, lock)
+
+
+def _conda_packages(tree: Tree, lock: Lock) -> Iterator[Finding]:
+    """The same of conda's packages, where the lock has such."""
+    installed = {one.name: f"{one.version} {one.build}" for one in tree.conda}
+    locked = {one.name: f"{one.version} {one.build}" for one in lock.conda}
+    if not locked:
+        return
+    gone = sorted(locked.keys() - installed.keys())
+    if gone:
+        yield _finding("package-missing", message("verifying.package-missing.summary", names=gone), gone)
+    for name in sorted(locked.keys() & installed.keys()):
+        if installed[name] != locked[name]:
+            yield _other_version(name, installed[name], locked[name])
+    more = sorted(installed.keys() - locked.keys())
+    if more:
+        yield _finding("package-foreign", message("verifying.package-foreign.summary", names=more), more)
 
 
 def _same_version(installed: str, locked: str) -> bool:
@@ -164,7 +205,7 @@ def _cpu_builds(installed: Mapping[str, str], locked: Mapping[str, str], lock: L
 
 
 def _records(tree: Tree) -> Iterator[Finding]:
-    without = sorted(one.name for one in tree.distributions if one.record is None)
+    without = sorted(one.name for one in tree.wheels if one.record is None)
     if without:
         yield _finding("record-missing", message("verifying.record-missing.summary", names=without), without)
 

@@ -6,9 +6,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from html import escape
 from typing import Any
 
-from provision.messages import message, said
+from provision.messages import exists, message, said
 from provision.model.lock import Lock
 from provision.model.receipt import JobResult, Receipt
+from provision.model.stack import Choice
 from provision.verifying.curves import bars, curve
 
 _STYLE = """
@@ -46,7 +47,7 @@ _HTML = {"en": "en", "zh": "zh-CN"}
 
 
 def _t(lang: str, key: str, **values: object) -> str:
-    return message(f"verifying.page.{key}", **values).said(lang)
+    return message(f"page.{key}", **values).said(lang)
 
 
 def page(receipt: Receipt, lock: Lock | None = None, lang: str = "en") -> str:
@@ -92,19 +93,27 @@ def _stack(lock: Lock | None, lang: str) -> Iterator[str]:
     what = _t(lang, "what", target=lock.target, python=lock.python, count=len(lock.packages))
     yield f'<h2>{_t(lang, "stack")}</h2>\n<p class="soft">{escape(what)}</p>\n'
     rows = [
-        (c.axis, c.value, f"{c.because}{f' ({c.confidence})' if c.axis in lock.frameworks else ''}")
+        (c.axis, c.value, _because(c, lang) if c.axis in lock.frameworks else said(c.because, lang))
         for c in lock.stack
     ]
     yield _table(rows, (_t(lang, "part"), _t(lang, "chosen"), _t(lang, "because")))
     if lock.patches:
         yield f"<h3>{_t(lang, 'held')}</h3>\n"
-        yield _table([(p.requirement, p.because) for p in lock.patches])
+        yield _table([(p.requirement, said(p.because, lang)) for p in lock.patches])
 
 
 def _machine(receipt: Receipt, lang: str) -> Iterator[str]:
-    rows = [(name, text) for name, value in receipt.machine.items() if (text := _words(value))]
+    rows = [(_fact(name, lang), text) for name, value in receipt.machine.items() if (text := _words(value))]
     if rows:
         yield f"<h2>{_t(lang, 'machine')}</h2>\n{_table(rows)}"
+
+
+def _because(choice: Choice, lang: str) -> str:
+    return _t(lang, "chosen-because", because=choice.because, level=_t(lang, f"level-{choice.confidence}"))
+
+
+def _fact(name: str, lang: str) -> str:
+    return _t(lang, f"machine-{name}") if exists(f"page.machine-{name}") else name
 
 
 def _words(value: Any) -> str:
@@ -166,10 +175,7 @@ def _job_rows(job: JobResult, lang: str) -> Iterator[tuple[str, str]]:
 def _libraries(value: Any, lang: str) -> str:
     if not isinstance(value, Mapping):
         return ""
-    said_so = [
-        message("verifying.page.says", name=k, version=v)
-        for k, v in dict(value.get("versions") or {}).items()
-    ]
+    said_so = [message("page.says", name=k, version=v) for k, v in dict(value.get("versions") or {}).items()]
     key = "loaded-versions" if said_so else "loaded"
     return _t(lang, key, loaded=value.get("loaded"), asked=value.get("asked"), versions=said_so)
 
