@@ -84,6 +84,13 @@ def _blockers(lock: Lock, inventory: Inventory) -> Iterator[Finding]:
         yield Finding(
             "read-only", "error", message("repairing.read-only.summary", where=where), remedies=ways
         )
+    elif not inventory.usable:
+        yield Finding(
+            "interpreter-gone",
+            "error",
+            message("repairing.interpreter-gone.summary", where=where),
+            remedies=ways,
+        )
     elif inventory.python != lock.python:
         yield Finding(
             "wrong-python",

@@ -26,6 +26,7 @@ def take_stock(
     folders: Sequence[str] = (),
     elsewhere: Sequence[str] = (),
     writable: bool = True,
+    usable: bool = True,
 ) -> Inventory:
     """`folders` are package folders that the wanted stack writes (`tensorflow`): one of them that no distribution owns
     is what an uninstall left. `elsewhere` are other places that Python imports from (user site, PYTHONPATH)."""
@@ -40,6 +41,7 @@ def take_stock(
         python=_python(files, environment, inside),
         packages=inside,
         writable=writable,
+        usable=usable,
         externally_managed=_managed(files, environment, inside),
         protected=_conda_base(files, environment),
         distributions=found,

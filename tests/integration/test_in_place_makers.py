@@ -6,6 +6,7 @@ import os
 import shutil
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -15,7 +16,7 @@ from provision.world.conda import RattlerEngine
 from tests.integration.test_faults import mount, mounted
 from tests.integration.test_in_place import hashes
 from tests.support.channels import Channel
-from tests.support.command import profile, provision, running_python
+from tests.support.command import command, profile, provision, running_python
 from tests.support.conda_lines import locked, write
 from tests.support.index import LoopbackIndex
 
@@ -162,6 +163,10 @@ def test_what_was_changed_in_place_is_known(shop: LoopbackIndex, folder: Path) -
     packages = spoil(environment)
     path = profile(folder, TEAM)
     change = ("apply", path.name, "--in-place", "--yes", "--json")
+    using = subprocess.Popen([environment / "bin" / "python", "-c", "import time; time.sleep(300)"])
+    shown = provision(folder, "plan", path.name, "--in-place", "--json").document["notes"]
+    using.kill()
+    assert [(n["code"], f"process {using.pid}" in n["detail"]) for n in shown] == [("in-use", True)]
     assert provision(folder, *change).code == 0
     verify = provision(folder, "verify", "--json")
     assert (verify.code, verify.document["verdict"], verify.document["generation"]) == (0, "passed", 0)
@@ -195,6 +200,31 @@ def test_what_was_changed_in_place_is_known(shop: LoopbackIndex, folder: Path) -
     assert provision(folder, "status", "--json").document["drifted"] is True
 
 
+def test_a_killed_change_is_taken_back(shop: LoopbackIndex, folder: Path) -> None:
+    """Killed while it is being proven: all is moved and installed by then, and a job of it still runs."""
+    environment = made_by_uv(folder)
+    spoil(environment)
+    before, begun = hashes(folder), folder / "begun"
+    code = f"import pathlib, time\npathlib.Path({str(begun)!r}).touch()\ntime.sleep(600)\n"
+    shop.wheel("slow", "1.0", files={"slow/__init__.py": code})
+    path = profile(folder, TEAM.replace("beta]", "beta, slow]"))
+    running = subprocess.Popen(command("apply", path.name, "--in-place", "--yes", "--quiet"), cwd=folder)
+    deadline = time.monotonic() + 240
+    while not begun.exists():
+        assert time.monotonic() < deadline
+        assert running.poll() is None
+        time.sleep(0.05)
+    assert not (environment / LIBRARY / "~eras").exists()
+    running.kill()
+    running.wait()
+    recovered = provision(folder, "recover", ".venv", "--json").document["recovered"]
+    assert (recovered["what"], recovered["verb"]) == ("undone", "in-place")
+    assert {k: v for k, v in hashes(folder).items() if "__pycache__" not in k} == {
+        k: v for k, v in before.items() if "__pycache__" not in k
+    }
+    assert provision(folder, "status", ".venv", "--json").document["kind"] == "foreign"
+
+
 def test_what_is_condas_or_read_only_is_refused_with_the_way_out(shop: LoopbackIndex, folder: Path) -> None:
     environment = made_by_conda(folder)
     shop.wheel("kept", "2.0")
@@ -210,6 +240,11 @@ def test_what_is_condas_or_read_only_is_refused_with_the_way_out(shop: LoopbackI
     assert (ran.code, ran.codes) == (5, ["conda-base"])
     shutil.rmtree(environment / "condabin")
     assert hashes(folder) == before
+    shutil.move(made_by_uv(folder.parent), folder / "old")
+    (folder / "old" / "bin" / "python").unlink()
+    (folder / "old" / "bin" / "python").symlink_to(folder / "uninstalled")
+    ran = provision(folder, *words, "--environment", "old")
+    assert (ran.code, ran.codes) == (5, ["interpreter-gone"])
     with mounted(folder / "disk", "8m") as disk:
         shutil.move(made_by_uv(disk), disk / "theirs")
         mount("-o", "remount,ro", str(disk))

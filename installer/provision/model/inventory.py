@@ -34,6 +34,8 @@ class Inventory:
     python: str
     packages: str
     writable: bool = True
+    #: Its Python can be started: the one that a virtual environment was made of is still there.
+    usable: bool = True
     externally_managed: str = ""
     protected: str = ""
     distributions: tuple[Installed, ...] = ()

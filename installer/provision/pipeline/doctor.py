@@ -231,7 +231,7 @@ def _lock_of(session: Session, subject: Subject) -> Lock | None:
 
     state = inspect(session.files, subject.prefix)
     try:
-        return made_from(session, state)[0] if state.kind == "ours" else None
+        return made_from(session, state)[0] if state.kind in ("ours", "adopted") else None
     except ProvisionError:
         return None
 

@@ -26,10 +26,11 @@ if TYPE_CHECKING:
 
 def stock(session: Session, environment: str, made: Lock) -> Inventory:
     """What the environment holds now, with what Python would find elsewhere."""
+    from provision.world.installing import interpreter
+
     folders = [row.folder for row in session.knowledge.rows(FamilyRow)]
-    return take_stock(
-        session.files, environment, folders, _elsewhere(environment, made.python), _writable(environment)
-    )
+    elsewhere, usable = _elsewhere(environment, made.python), Path(interpreter(environment)).exists()
+    return take_stock(session.files, environment, folders, elsewhere, _writable(environment), usable)
 
 
 def _elsewhere(environment: str, python: str) -> list[str]:

@@ -81,7 +81,9 @@ def _foreign(environment: str, stock: Inventory) -> Finding:
 
 
 def _in_place(environment: str) -> Remedy:
+    """The command names the environment as one would from here."""
+    place = Path(environment)
+    named = place.name if place.parent == Path.cwd().resolve() else environment
     return Remedy(
-        message("pipeline.in-place.way"),
-        f"provision apply PROFILE --in-place --environment {Path(environment).name}",
+        message("pipeline.in-place.way"), f"provision apply PROFILE --in-place --environment {named}"
     )
