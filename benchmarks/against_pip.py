@@ -47,9 +47,9 @@ class Line:
 
 LINES = (
     Line("tensorflow-cpu==2.10.0 tensorflow-directml-plugin==0.2.0.dev221012", "windows-x86_64", "3.10",
-         "accelerator: {vendor: amd, runtime: directml}"),
+         "hardware: {vendor: amd}"),
     Line("tensorflow-cpu==2.10.0 tensorflow-directml-plugin==0.4.0.dev230202", "windows-x86_64", "3.10",
-         "accelerator: {vendor: amd, runtime: directml}"),
+         "hardware: {vendor: amd}"),
     Line("tensorflow==2.6.0 tf-estimator==2.6.0", "linux-x86_64", "3.9"),
     Line("tensorflow==2.6.0", "linux-x86_64", "3.9"),
     Line("tensorflow==2.10.0 tf-estimator==2.10.0", "linux-x86_64", "3.10"),
@@ -57,11 +57,11 @@ LINES = (
     Line("tensorflow-gpu==2.1.0", "windows-x86_64", "3.7"),
     Line("tensorflow==2.10.1", "linux-x86_64", "3.10"),
     Line("tensorflow-gpu==2.10.1 nvidia-cudnn-cu11==8.6.0", "linux-x86_64", "3.10"),
-    Line("tensorflow==2.11.0", "windows-x86_64", "3.10", "accelerator: {vendor: nvidia, compute-capability: ['8.6']}"),
+    Line("tensorflow==2.11.0", "windows-x86_64", "3.10", "hardware: {vendor: nvidia, compute-capability: '>=8.6'}"),
     Line("tensorflow-gpu==2.12.0", "linux-x86_64", "3.10"),
     Line("torch==2.0.1 tensorflow-gpu==2.10.1", "linux-x86_64", "3.10"),
     Line("torch==2.0.1+cu118", "linux-x86_64", "3.10"),
-    Line("torch tensorflow[and-cuda]", "linux-x86_64", "3.12", "accelerator: {vendor: nvidia, compute-capability: ['8.6']}"),
+    Line("torch tensorflow[and-cuda]", "linux-x86_64", "3.12", "hardware: {vendor: nvidia, compute-capability: '>=8.6'}"),
 )  # fmt: skip
 
 

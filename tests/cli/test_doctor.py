@@ -68,7 +68,11 @@ def tree(folder: Path) -> dict[str, tuple[int, int]]:
     return {str(p): (p.stat().st_mtime_ns, p.stat().st_size) for p in found}
 
 
-def test_a_sound_environment_and_nothing_is_written(here: Here, env: Env, tmp_path: Path) -> None:
+def test_a_sound_environment_and_nothing_is_written(
+    here: Here, env: Env, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Only provision's own cache may be: its rows, parsed.
+    monkeypatch.setenv("PROVISION_CACHE", str(tmp_path.parent / f"{tmp_path.name}-cache"))
     env.add("torch", "2.5.1+cpu", {"torch/__init__.py": TORCH, "torch/nn.py": "x = 1\n"})
     before = tree(tmp_path)
     ran = here("doctor", "--json")

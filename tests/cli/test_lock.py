@@ -188,3 +188,16 @@ def test_the_lock_of_one_machine(
     ran = tiny("lock", "profiles/m.yaml", "--machine", "there.yaml", "--json")
     assert ran.code == 0, ran
     assert [(d["variant"], d["target"]) for d in ran.document["locks"]] == [(variant, target)]
+
+
+def test_what_the_knowledge_has_against_a_line_comes_first(
+    tiny_tensorflow: LoopbackIndex, tmp_path: Path, tiny: Here
+) -> None:
+    profile(
+        tmp_path,
+        "a",
+        "schema: 1\nname: a\npython: '3.10'\ntargets: [linux-x86_64]\npackages: [tensorflow-gpu==2.12.0, six]\n",
+    )
+    tiny_tensorflow.wheel("tensorflow-gpu", "2.10.1")
+    ran = tiny("lock", "profiles/a.yaml", "--json")
+    assert (ran.code, ran.codes) == (3, ["dead-name", "no-such-version"])

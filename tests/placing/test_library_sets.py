@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from provision.knowledge import load_knowledge
+from provision.knowledge import LibraryRow, load_knowledge
 from provision.model.profile import Environment, Framework, Hardware, Profile
 from provision.model.stack import Stack
 from provision.resolving import resolve
@@ -86,3 +86,32 @@ def test_no_set_is_placed(more: dict[str, Any]) -> None:
 )
 def test_the_rule(version: str, built: str, good: bool) -> None:
     assert not_below(version, [built]) is good
+
+
+@pytest.mark.parametrize(
+    ("python", "version", "cudnn"), [("3.7", "==2.0.4", "7.6.5.32"), ("3.7", "==2.1.0", "7.6.5.32")]
+)
+@pytest.mark.parametrize("target", ["linux-x86_64", "windows-x86_64"])
+def test_older_lines_get_their_cudnn_and_say_that_cuda_is_the_machines(
+    python: str, version: str, cudnn: str, target: str
+) -> None:
+    """No archive or wheel of CUDA 10.0, 10.1 and 11.0 has a recorded hash."""
+    found = stack(target, python, version)
+    assert versions(found) == {"cudnn": cudnn}
+    assert any("the machine must have it" in note.because for note in found.notes)
+
+
+@pytest.mark.parametrize("version", ["8.9.7.29", "9.3.0.75"])
+def test_cudnn_for_cuda_12_is_known_as_an_archive(version: str) -> None:
+    """TensorFlow from 2.14 on brings it as a wheel; this is for a machine's own CUDA 12."""
+    row = next(r for r in KNOWLEDGE.rows(LibraryRow) if r.id == f"cudnn-{version}-cuda12")
+    assert {file.target for file in row.files} == {"linux-x86_64", "windows-x86_64"}
+    assert all(len(file.sha256) == 64 and file.size for file in row.files)
+
+
+def test_tensorflow_2_4_gets_its_cudnn_too() -> None:
+    """CUDA 11.0: on Linux by a wheel of the same major that is newer, on Windows by the archive that was made for it."""
+    assert versions(stack("linux-x86_64", "3.8", "==2.4.4")) == {"cudnn": "8.6.0.163"}
+    found = stack("windows-x86_64", "3.8", "==2.4.4")
+    assert versions(found) == {"cudnn": "8.0.5.39"}
+    assert any("the machine must have it" in note.because for note in found.notes)

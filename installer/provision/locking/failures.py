@@ -29,6 +29,10 @@ _PAIR = re.compile(
     r"(?P<name>[\w.-]+(?:\[[\w,.-]+\])?(?:[=<>~!]=?[^\s]+)?) depends on (?P<what>[\w.-]+(?:\[[\w,.-]+\])?(?:\{.*?\})?"
     r"(?:[=<>~!]=?[\w.*+!<>=,-]+)?)"
 )
+_NOT_BUILT = re.compile(r"Failed to build `(?P<name>[\w.-]+)==(?P<version>[^`\s]+)`")
+_RAISED = re.compile(r"^\s*(?P<said>[\w.]*(?:Error|Exception|Requirement|Exit)\b.*)$", re.M)
+#: Characters of another program's text that a person reads.
+_LONGEST = 600
 _URL = re.compile(r"Failed to fetch: `?(?P<url>\S+?)`?$", re.M)
 
 
@@ -45,6 +49,7 @@ def closure_findings(
         *(_no_such_package(m["name"], names, text) for m in _NO_NAME.finditer(text)),
         *(_no_such_version(m, request, catalog, text) for m in _NO_VERSION.finditer(text)),
         *(_no_tag(m, request, catalog, text) for m in _NO_TAG.finditer(text)),
+        *(_not_built(m, failure.text) for m in _NOT_BUILT.finditer(text)),
     ]
     return tuple(_distinct(found)) or (_conflict(text),)
 
@@ -62,7 +67,24 @@ def _distinct(findings: Iterable[Finding]) -> Iterable[Finding]:
 
 
 def _resolver_says(text: str) -> tuple[Evidence, ...]:
-    return (Evidence("resolver", text.removeprefix("error: ").strip().replace("the-profile", "the profile")),)
+    plain = text.removeprefix("error: ").strip().replace("the-profile", "the profile")
+    return (Evidence("resolver", plain if len(plain) <= _LONGEST else plain[:_LONGEST] + " ..."),)
+
+
+def _not_built(match: re.Match[str], text: str) -> Finding:
+    """A source that does not even say what it needs: its last error, not the whole traceback."""
+    raised = _RAISED.findall(text)
+    said = raised[-1].strip() if raised else _one_line(text).strip()
+    return Finding(
+        "source-not-built",
+        "error",
+        message("locking.source-not-built.summary", name=match["name"], version=match["version"]),
+        evidence=(Evidence("build", said[:_LONGEST]),),
+        remedies=(
+            Remedy(message("locking.source-not-built.way", name=match["name"])),
+            Remedy(message("locking.source-not-built.way-2")),
+        ),
+    )
 
 
 def _unreachable(failure: CatalogFailure, request: ClosureRequest) -> Finding:

@@ -134,11 +134,26 @@ def lock_pair(source: Source, session: Session, target: str, python: str, upgrad
             status="failed",
             path=path,
             before=before,
-            findings=tuple(_placed(f, source) for f in error.findings),
+            findings=(*_known_wrong(source, session, error), *(_placed(f, source) for f in error.findings)),
         )
     made = replace(made, variant=source.variant)
     status = _write_if_new(path, dump_yaml(made))
     return Locked(**named_so, status=status, path=path, lock=made, before=before)
+
+
+#: Refusals that say themselves what is wrong with a line of the profile.
+_SAID = ("no-such-package", "index-unreachable", "offline-missing", "family-conflict")
+
+
+def _known_wrong(source: Source, session: Session, error: ProvisionError) -> tuple[Finding, ...]:
+    """What the knowledge says against lines of a profile that cannot be locked: the cause, before the resolver's words."""
+    if error.findings[0].code in _SAID:
+        return ()
+    from provision.linting import Document, lint
+
+    read = lint([Document(str(source.path), source.path.read_bytes())], session.knowledge)
+    said = {f.code for f in error.findings}
+    return tuple(f for f in read if f.severity == "error" and f.code not in said)
 
 
 def _stands(former: Lock, source: Source, session: Session) -> bool:

@@ -215,7 +215,7 @@ def _parts(job: JobResult, lang: str) -> Iterator[str]:
 
 
 def _number_text(value: Any) -> str:
-    return f"{value:,.2f} s" if _is_number(value) else ""
+    return f"{value:,.2f}\u00a0s" if _is_number(value) else ""
 
 
 def _outcome(part: Mapping[str, Any], lang: str) -> str:
