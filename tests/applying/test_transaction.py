@@ -405,6 +405,18 @@ def test_a_clock_that_jumps_changes_nothing() -> None:
     assert site.seen() == old
 
 
+def test_what_another_run_is_writing_in_the_shared_folder_is_left_alone() -> None:
+    """Two environments have one `.provision`: recovering one must not take the other's files from under its feet."""
+    site = memory_site(one)
+    theirs = f"{site.layout.shared}/.gitignore.4711.tmp"
+    site.files.write(theirs, "*")
+    with pytest.raises(Dead):
+        site.apply("2", Wire(25, dies))
+    recover(site.files, site.environment, NOW)
+    recover(site.files, site.environment, NOW)
+    assert site.files.read_text(theirs) == "*"
+
+
 def test_altered_contents_are_noticed_before_the_switch() -> None:
     site = memory_site(one)
     old = site.seen()

@@ -45,7 +45,9 @@ def open_places(files: Files, layout: Layout) -> None:
     for folder in (layout.generations, f"{layout.state}/records", f"{layout.state}/receipts"):
         files.make_folder(folder)
     if files.stat(f"{layout.shared}/.gitignore") is None:
-        files.write(f"{layout.shared}/.gitignore", "*\n")
+        # By way of the environment's own folder: what is half written in the shared one may be another run's.
+        files.write(f"{layout.state}/gitignore.tmp", "*\n")
+        files.rename(f"{layout.state}/gitignore.tmp", f"{layout.shared}/.gitignore")
 
 
 def restore_pointer(files: Files, layout: Layout, former: int | None) -> None:

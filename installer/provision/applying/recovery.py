@@ -111,7 +111,8 @@ def sweep(files: Files, layout: Layout) -> None:
         middle = entry.removeprefix(f"{name}.").removesuffix(".new")
         if entry == f"{name}.{middle}.new" and middle.isdecimal():
             files.remove(str(PurePath(parent) / entry))
-    for folder in (layout.shared, layout.state, f"{layout.state}/records", f"{layout.state}/receipts"):
+    # Not in the shared folder: another environment's run may be at work there.
+    for folder in (layout.state, f"{layout.state}/records", f"{layout.state}/receipts"):
         for entry in files.listdir(folder):
             if entry.endswith(".tmp"):
                 files.remove(str(PurePath(folder) / entry))
