@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections import ChainMap
 from collections.abc import Callable, Mapping
 from copy import copy
 from dataclasses import dataclass, field, replace
@@ -56,6 +57,9 @@ class Session:
     #: A conda-lock.yml whose pins a lock takes over.
     taken: Path | None = None
     record: Path | None = None
+    #: Interpreters that the user named by path and no search finds, and their paths by minor version.
+    named: dict[str, Interpreter] = field(default_factory=dict)
+    named_paths: dict[str, str] = field(default_factory=dict)
     #: Called with a question; True means yes.
     confirm: Callable[[str], bool] = lambda question: False
     #: Told of each smoke job as soon as it is judged.
@@ -128,7 +132,8 @@ class Session:
 
     @property
     def machine(self) -> Machine:
-        return self.detected[0]
+        found = self.detected[0]
+        return replace(found, pythons=(*found.pythons, *self.named.values())) if self.named else found
 
     def admit(self, python: str) -> Interpreter | None:
         """The interpreter at a path that the user named: where no search finds it, it is asked, and known from then on."""
@@ -136,8 +141,8 @@ class Session:
 
         found = next((p for p in self.machine.pythons if p.path == python), None)
         if found is None and self.machine_file is None and (found := describe(Path(python), "named")):
-            machine, findings = self.detected
-            self.__dict__["detected"] = replace(machine, pythons=(*machine.pythons, found)), findings
+            self.named[python] = found
+            self.named_paths[".".join(found.version.split(".")[:2])] = python
         return found
 
     def host_target(self) -> str:
@@ -180,7 +185,7 @@ class Session:
         return self.conda
 
     @cached_property
-    def interpreters(self) -> dict[str, str]:
+    def interpreters(self) -> Mapping[str, str]:
         """`major.minor` -> an interpreter of this machine (not of a machine file), the newest patch release."""
         from provision.world.interpreters import HostInterpreters
 
@@ -188,7 +193,8 @@ class Session:
             HostInterpreters(self.cache / "interpreters.json").find(),
             key=lambda p: [int(n) for n in p.version.split(".") if n.isdigit()],
         )
-        return {".".join(p.version.split(".")[:2]): p.path for p in found if p.implementation == "cpython"}
+        here = {".".join(p.version.split(".")[:2]): p.path for p in found if p.implementation == "cpython"}
+        return ChainMap(here, self.named_paths)
 
     @cached_property
     def store(self) -> Store:

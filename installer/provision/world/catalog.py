@@ -39,7 +39,7 @@ class HostCatalog:
         self._config = config
         self._cache = cache
         self._offline = offline
-        self._interpreters = dict(interpreters or {})
+        self._interpreters = {} if interpreters is None else interpreters
 
     def close(
         self, request: ClosureRequest, places: Mapping[str, Place] | None = None, sealed: bool = False
