@@ -201,3 +201,17 @@ def test_what_the_knowledge_has_against_a_line_comes_first(
     tiny_tensorflow.wheel("tensorflow-gpu", "2.10.1")
     ran = tiny("lock", "profiles/a.yaml", "--json")
     assert (ran.code, ran.codes) == (3, ["dead-name", "no-such-version"])
+
+
+def test_two_packages_that_only_the_closure_brings_together(
+    tiny_tensorflow: LoopbackIndex, tmp_path: Path, tiny: Here
+) -> None:
+    """Neither stands beside the other in the profile: one of them comes with a third package."""
+    tiny_tensorflow.wheel("tensorflow-gpu", "2.10.1")
+    tiny_tensorflow.wheel("addons", "1.0", requires=["tensorflow-gpu"])
+    profile(tmp_path, "a", CPU + "packages: [addons]\n")
+    ran = tiny("lock", "profiles/a.yaml", "--json")
+    assert (ran.code, ran.codes) == (3, ["family-conflict"])
+    said = ran.document["findings"][0]["summary"]
+    assert said == "tensorflow-cpu and tensorflow-gpu would both be installed, and both write tensorflow."
+    assert not (tmp_path / "profiles" / "locks").exists()

@@ -8,6 +8,7 @@ import re
 import shutil
 import signal
 import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -375,3 +376,16 @@ def test_the_whole_line_in_chinese(shop: LoopbackIndex, folder: Path) -> None:
         for document in both:
             document.get("sizes", {}).pop("free", None)
         assert both[0] == both[1]
+
+
+def test_an_interpreter_that_no_search_finds_can_be_named(shop: LoopbackIndex, folder: Path) -> None:
+    path = profile(folder, "packages: [beta]\n")
+    odd = folder / "odd" / "python"
+    odd.parent.mkdir()
+    odd.symlink_to(sys.executable)
+    ran = provision(folder, "apply", path.name, "--python", str(odd), "--json")
+    assert (ran.code, ran.document["outcome"]) == (0, "changed"), ran.err
+    none = folder / "odd" / "none"
+    refused = provision(folder, "plan", path.name, "--python", str(none), "--json")
+    assert (refused.code, refused.codes) == (2, ["no-such-interpreter"])
+    assert str(none) in refused.document["findings"][0]["summary"]

@@ -26,7 +26,7 @@ def main():
         call.restype, call.argtypes = None, [ctypes.c_void_p]
         call(ctypes.addressof((ctypes.c_void_p * 8)()))
     with open("/proc/self/maps") as maps:
-        paths = sorted({line.split()[-1] for line in maps if ".so" in line})
+        paths = sorted({line.split(None, 5)[5].strip() for line in maps if ".so" in line})
     print(json.dumps([path for path in paths if any(word in os.path.basename(path) for word in WORDS)]))
 
 

@@ -15,6 +15,7 @@ from provision.model.lock import PYPI, Lock
 from provision.pipeline.locks import check_profile
 from provision.pipeline.profiles import Source, variants_of
 from provision.pipeline.session import Session
+from provision.resolving import clashes
 from provision.world.recorded_files import Catalogue, read_page, write_page
 
 PROFILES = Path(__file__).parents[2] / "profiles"
@@ -93,3 +94,10 @@ def test_the_dual_lock_has_one_cuda_and_one_cudnn() -> None:
     assert {n for n in names if "cudnn" in n} == {"nvidia-cudnn-cu12"}
     assert {n for n in names if "nccl" in n} == {"nvidia-nccl-cu12"}
     assert not {n for n in names if n.endswith(("-cu11", "-cu13"))}
+
+
+@pytest.mark.parametrize("path", LOCKS, ids=lambda p: f"{p.parent.name}/{p.name}")
+def test_no_two_packages_of_a_lock_write_one_folder(path: Path) -> None:
+    """Wheels, that is: conda's tensorflow-gpu is a name for a build of its tensorflow."""
+    names = [a.name for a in lock_at(path).packages]
+    assert clashes(names, Session(folder=PROFILES.parent).knowledge) == ()

@@ -169,3 +169,13 @@ def test_a_word_with_digits_is_told_from_another() -> None:
     text = "".join(f"process ended with exit code {n}\n" for n in (*range(100), 139, *range(100)))
     told = [line.text for line in interesting(io.BytesIO(text.encode()), Words(["exit code 139"]))]
     assert "process ended with exit code 139" in told
+
+
+def test_a_log_of_lines_that_are_all_new_is_read_as_well() -> None:
+    words = ["".join(chr(97 + (n >> shift) % 26) for shift in range(0, 20, 2)) for n in range(60_000)]
+    rows = [" ".join([word] * 12) for word in words]
+    assert len("\n".join(rows)) > 6 * BLOCK
+    rows[50_000] = ERROR
+    said = explain_bytes(io.BytesIO("\n".join(rows).encode()))
+    assert [f.code for f in said.findings] == [CODE]
+    assert said.findings[0].evidence[0].source == "line 50001"

@@ -145,15 +145,18 @@ def _title(locked: Locked) -> str:
 
 
 def _report(done: list[Locked], as_json: bool, quiet: bool) -> int:
-    from provision.cli.rendering import print_json
+    from provision.cli.rendering import print_findings, print_json
 
     failed = [locked for locked in done if locked.status == "failed"]
     findings = list(dict.fromkeys(f for locked in failed for f in locked.findings))
+    advice = list(dict.fromkeys(f for d in done if d.status != "failed" for f in d.findings))
     if as_json:
-        print_json({"locks": [_as_json(d) for d in done], "findings": [f.to_json() for f in findings]})
+        told = [f.to_json() for f in (*findings, *advice)]
+        print_json({"locks": [_as_json(d) for d in done], "findings": told})
         return UnsatisfiableError.exit_code if failed else 0
     if not quiet:
         _show(done)
+        print_findings(advice)
     if failed:
         raise UnsatisfiableError(findings)
     return 0

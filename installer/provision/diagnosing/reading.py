@@ -18,6 +18,8 @@ BLOCK = 1 << 20
 BEFORE, AFTER = 2000, 6000
 #: So many lines without any word are remembered, by their hashes.
 _REMEMBERED = 100_000
+#: After so many blocks of new lines, so many are searched as a whole.
+_PATIENCE, _RESTING = 3, 32
 _DIGITS = bytes.maketrans(b"123456789", b"000000000")
 #: After so many lines that hold only a part of a word, the word is no longer looked for.
 IN_VAIN = 5000
@@ -56,6 +58,8 @@ class Words:
         #: Hashes of lines, digits made alike, that hold no part of any word, and of those that do.
         self._dull: set[int] = set()
         self._hot: set[int] = set()
+        #: Blocks in a row whose lines were mostly new, and how many are to be searched as a whole.
+        self._novel = self._rest = 0
 
     def retire(self, words: Iterable[str]) -> None:
         gone = self._words.intersection(words)
@@ -73,14 +77,18 @@ class Words:
 
     def next(self, block: bytes, at: int) -> int:
         """Where in the block, from `at` on, a part of some word begins; -1 if nowhere."""
-        hit = self._finder.raw.search(block, at)
+        finder = _finder(self._words) if self._rest else self._finder
+        hit = finder.raw.search(block, at)
         return hit.start() if hit else -1
 
     def hot(self, rows: list[bytes]) -> list[int]:
         """Which of many lines (digits made alike) hold a part of some word. Most lines of a log were seen before but
         for their numbers: of those only the hash is taken."""
         marks = list(map(hash, rows))
-        for mark, row in {m: r for m, r in zip(marks, rows, strict=True) if m not in self._dull}.items():
+        fresh = {m: r for m, r in zip(marks, rows, strict=True) if m not in self._dull}
+        self._novel = self._novel + 1 if len(fresh) > len(rows) // 2 else 0
+        self._rest = _RESTING if self._novel > _PATIENCE else 0
+        for mark, row in fresh.items():
             if mark not in self._hot:
                 found = self._loose.search(b"\n" + _colours(row))
                 (self._hot if found else self._dull).add(mark)
@@ -89,6 +97,11 @@ class Words:
             if len(seen) > _REMEMBERED:
                 seen.clear()
         return held
+
+    def unlike(self) -> bool:
+        """True where the last blocks had little in common: the next one is then searched as a whole."""
+        self._rest -= self._rest > 0
+        return self._rest > 0
 
     def within(self, text: str) -> list[str]:
         """The words that a line holds, sorted. Those whose part is met again and again without the rest of
@@ -131,8 +144,7 @@ def _loose(words: frozenset[str]) -> re.Pattern[bytes]:
         for name in ("utf-8",) if word.isascii() else ("utf-8", "gb18030"):
             text = word.encode(name).decode("latin-1")
             longest = max(re.split(r"\d+", text), key=len)
-            text = longest if len(longest) >= _LEAST else text.translate(_ALIKE)
-            pieces.add(text[:_MOST])
+            pieces.add(_part(longest) if len(longest) >= _LEAST else text.translate(_ALIKE)[:_MOST])
     return re.compile((_alternation(_shortest(pieces)) or _NEVER).encode("latin-1"))
 
 
@@ -222,6 +234,9 @@ def interesting(stream: BinaryIO, words: Words) -> Iterator[Line]:
 
 
 def _filtered(block: bytes, number: int, words: Words) -> Iterator[Line]:
+    if words.unlike():
+        yield from _scan(b"\n" + _strip(block), number - 1, words)
+        return
     found = words.hot(block.translate(_DIGITS, _JUNK).split(b"\n"))
     rows = block.split(b"\n") if found else []
     for at in found:

@@ -22,6 +22,7 @@ RULES: tuple[Rule, ...] = (
     packages.dead_names,
     packages.family_conflicts,
     packages.companions,
+    packages.frameworks_among_packages,
     packages.declared_conflicts,
     packages.missing_caps,
     sources.silent_cpu,

@@ -96,7 +96,12 @@ def _family_finding(first: Wanted, second: Wanted, family: FamilyRow) -> Finding
 
 
 def missing_caps(scope: Scope, knowledge: Knowledge) -> Iterator[Finding]:
-    """A pinned package whose metadata lacks a bound, where the file does not set that bound either."""
+    """A pinned package whose metadata lacks a bound, where the file does not set that bound either.
+
+    Nothing of profiles (they alone state a vendor): their locks get the bound from the knowledge base.
+    """
+    if scope.vendor and scope.manager == "pip":
+        return
     wanted = scope.by_name()
     for one in scope.wanted:
         if one.manager != "pip" or one.version is None or one.solved or _name_row(one, knowledge):
@@ -173,6 +178,17 @@ def companions(scope: Scope, knowledge: Knowledge) -> Iterator[Finding]:
                     same = f"{package}=={_public(one.version)}{f'+{leader.local}' if leader.local else ''}"
                     said = message("linting.companions.is-another-build-than-take", one=one, leader=leader)
                     yield one.place.finding("mixed-builds", "warning", said, because, (same,), row.why)
+
+
+def frameworks_among_packages(scope: Scope, knowledge: Knowledge) -> Iterator[Finding]:
+    """A framework that a profile has among its packages: its build is the package index's choice, not the solver's."""
+    names = {row.framework for row in knowledge.rows(BuildRow)}
+    # Only a profile states a vendor; conda's packages are conda's to solve.
+    for one in scope.wanted if scope.vendor and scope.manager == "pip" else ():
+        if one.name in names and not one.solved and not (one.bound or one.url):
+            said = message("linting.framework-among-packages.summary", name=one.name)
+            way = message("linting.framework-among-packages.way", name=one.name, version=one.specifier or "*")
+            yield one.place.finding("framework-among-packages", "warning", said, ways=(way,))
 
 
 def _without_local(specifiers: SpecifierSet) -> SpecifierSet:

@@ -247,14 +247,14 @@ def _choose_python(source: Source, session: Session, target: str, options: Optio
 
 
 def _version_at(path: str, session: Session) -> str:
-    found = next((p.version for p in session.machine.pythons if p.path == path), None)
+    found = session.admit(path)
     if found is None:
         raise UsageError(
             Finding(
                 "no-such-interpreter", "error", message("pipeline.no-such-interpreter.summary", path=path)
             )
         )
-    return found
+    return found.version
 
 
 def _minors(machine: Machine) -> list[str]:

@@ -25,7 +25,7 @@ from provision.pipeline import vendor
 from provision.pipeline.profiles import Source, find_lock, lock_place
 from provision.pipeline.session import Session
 from provision.ports import Catalog
-from provision.resolving import further_patches, identity, python_choices, pythons, resolve, solve
+from provision.resolving import clashes, further_patches, identity, python_choices, pythons, resolve, solve
 
 #: How often a stack whose closure cannot be locked is replaced by the next one.
 _TRIES = 6
@@ -138,7 +138,8 @@ def lock_pair(source: Source, session: Session, target: str, python: str, upgrad
         )
     made = replace(made, variant=source.variant)
     status = _write_if_new(path, dump_yaml(made))
-    return Locked(**named_so, status=status, path=path, lock=made, before=before)
+    advice = _linted(source, session) if status == "written" else ()
+    return Locked(**named_so, status=status, path=path, lock=made, before=before, findings=advice)
 
 
 #: Refusals that say themselves what is wrong with a line of the profile.
@@ -149,11 +150,21 @@ def _known_wrong(source: Source, session: Session, error: ProvisionError) -> tup
     """What the knowledge says against lines of a profile that cannot be locked: the cause, before the resolver's words."""
     if error.findings[0].code in _SAID:
         return ()
+    said = {f.code for f in error.findings}
+    return tuple(f for f in _linted(source, session) if f.severity == "error" and f.code not in said)
+
+
+def _linted(source: Source, session: Session) -> tuple[Finding, ...]:
+    """What lint says of a profile's own file, but for mere notes."""
     from provision.linting import Document, lint
 
-    read = lint([Document(str(source.path), source.path.read_bytes())], session.knowledge)
-    said = {f.code for f in error.findings}
-    return tuple(f for f in read if f.severity == "error" and f.code not in said)
+    try:
+        text = source.path.read_bytes()
+    except OSError:
+        return ()
+    return tuple(
+        f for f in lint([Document(str(source.path), text)], session.knowledge) if f.severity != "note"
+    )
 
 
 def _stands(former: Lock, source: Source, session: Session) -> bool:
@@ -293,6 +304,8 @@ def _lock_stack(
         if patched == stack:
             break
         stack = patched
+    if found := clashes([a.name for a in made.packages], knowledge):
+        raise UnsatisfiableError(found)
     return _without_idle_patches(made, knowledge)
 
 

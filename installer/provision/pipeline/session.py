@@ -15,7 +15,7 @@ from provision.model.finding import Finding, UsageError
 
 if TYPE_CHECKING:
     from provision.knowledge import Knowledge
-    from provision.model.machine import Machine
+    from provision.model.machine import Interpreter, Machine
     from provision.model.receipt import JobResult
     from provision.pipeline.profiles import Source
     from provision.ports import Catalog, Channels, FactStore, Files, Reporter, Store
@@ -129,6 +129,16 @@ class Session:
     @property
     def machine(self) -> Machine:
         return self.detected[0]
+
+    def admit(self, python: str) -> Interpreter | None:
+        """The interpreter at a path that the user named: where no search finds it, it is asked, and known from then on."""
+        from provision.world.interpreter_facts import describe
+
+        found = next((p for p in self.machine.pythons if p.path == python), None)
+        if found is None and self.machine_file is None and (found := describe(Path(python), "named")):
+            machine, findings = self.detected
+            self.__dict__["detected"] = replace(machine, pythons=(*machine.pythons, found)), findings
+        return found
 
     def host_target(self) -> str:
         if self.machine_file is not None:

@@ -8,11 +8,11 @@ search.py      combinations, coherence, preference
 assembling.py  the chosen combination -> the stack
 refusing.py    no combination left -> findings
 conda.py       the same for a conda environment: what to ask the channels for
-closure.py     patches that only show once the closure of packages is known
+closure.py     patches and clashes that only show once the closure of packages is known
 explaining.py  the reasons of all this, arranged for people
 """
 
-from provision.resolving.closure import further_patches
+from provision.resolving.closure import clashes, further_patches
 from provision.resolving.conda import DEFAULT_CHANNELS, conda_stack
 from provision.resolving.explaining import (
     Answer,
@@ -30,6 +30,7 @@ from provision.resolving.search import identity, pythons, resolve, solve
 from provision.resolving.wanted import python_choices
 
 __all__ = [
-    "DEFAULT_CHANNELS", "Answer", "Explanation", "Group", "against", "answer", "conda_stack", "explain", "framework_of",
-    "further_patches", "grouped", "identity", "overlaid", "python_choices", "pythons", "resolve", "solve", "spans",
+    "DEFAULT_CHANNELS", "Answer", "Explanation", "Group", "against", "answer", "clashes", "conda_stack", "explain",
+    "framework_of", "further_patches", "grouped", "identity", "overlaid", "python_choices", "pythons", "resolve",
+    "solve", "spans",
 ]  # fmt: skip

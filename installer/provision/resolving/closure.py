@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from itertools import combinations
 
-from provision.knowledge import Knowledge, PatchRow
+from provision.knowledge import FamilyRow, Knowledge, PatchRow
+from provision.messages import message
+from provision.model.finding import Evidence, Finding, Remedy
 from provision.model.stack import Patch, Stack
 
 
@@ -29,6 +32,28 @@ def further_patches(
     present = {p.requirement for p in stack.patches}
     found = patches_of(packages, stack.python, stack.target, knowledge)
     return tuple(p for p in found if p.requirement not in present)
+
+
+def clashes(names: Iterable[str], knowledge: Knowledge) -> tuple[Finding, ...]:
+    """Distributions of a closure that write the same folder: the one that is unpacked last would win, file by file."""
+    present = frozenset(names)
+    return tuple(
+        _clash(row, first, second)
+        for row in knowledge.rows(FamilyRow)
+        for first, second in combinations(sorted(present & set(row.members)), 2)
+        if not any({first, second} == set(pair) for pair in row.pairs)
+    )
+
+
+def _clash(family: FamilyRow, first: str, second: str) -> Finding:
+    return Finding(
+        "family-conflict",
+        "error",
+        message("resolving.clash.summary", name=first, other=second, folder=family.folder),
+        detail=family.why,
+        evidence=(Evidence(message("resolving.common.knowledge", rule=family.id), family.source),),
+        remedies=(Remedy(message("resolving.clash.way")), Remedy(message("resolving.clash.way-2"))),
+    )
 
 
 def _rows(
