@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import importlib.util
+import json
 import re
 from pathlib import Path
 
@@ -11,6 +13,7 @@ from provision.diagnosing.explain import codes
 from provision.diagnosing.facts import places
 from provision.diagnosing.layers import LAYERS
 from provision.diagnosing.pages import all_codes, index, markdown
+from provision.diagnosing.products import product_page
 from provision.diagnosing.saying import check_codes
 from provision.knowledge.checks import Check, load_checks
 from provision.knowledge.symptoms import Text
@@ -77,3 +80,34 @@ def test_all_pages_are_the_ones_that_are_made() -> None:
     assert there == {"README": index(), **{c: markdown(c) for c in all_codes()}}, (
         "run: python docs/codes/make.py"
     )
+
+
+def test_the_codes_of_the_source_are_those_that_are_listed() -> None:
+    """`docs/codes/scan.py` is no package: it is loaded by its path, as `make.py` finds it beside itself."""
+    spec = importlib.util.spec_from_file_location("scan", ROOT / "docs" / "codes" / "scan.py")
+    assert spec is not None
+    assert spec.loader is not None
+    scan = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(scan)
+    listed = (ROOT / "installer" / "provision" / "messages" / "codes.json").read_text(encoding="utf-8")
+    assert json.loads(listed) == scan.scan(), "run: python docs/codes/make.py"
+
+
+@pytest.mark.parametrize(
+    "path", sorted((ROOT / "installer" / "provision").rglob("*.py")), ids=lambda p: p.stem
+)
+def test_a_code_that_stands_in_the_source_has_a_page(path: Path) -> None:
+    if "diagnosing" in path.parts:
+        return
+    codes = re.findall(r'Finding\(\s*"([a-z0-9-]+)"', path.read_text(encoding="utf-8"))
+    assert set(codes) <= set(all_codes())
+
+
+@pytest.mark.parametrize("code", ["disk-full", "silent-cpu", "dead-name", "lock-missing"])
+def test_a_code_of_the_product_is_told_in_both_languages(code: str) -> None:
+    english, chinese = product_page(code, "en"), product_page(code, "zh")
+    assert english is not None
+    assert chinese is not None
+    assert not re.search("[\u4e00-\u9fff]", str(english))
+    assert re.search("[\u4e00-\u9fff]", chinese["meaning"])
+    assert len(english["remedies"]) == len(chinese["remedies"])

@@ -103,8 +103,9 @@ def _print_page(page: dict[str, Any], as_json: bool) -> None:
     say(page["meaning"])
     for line in page["examples"][:2]:
         say(labelled(word("cli.explain.line"), line))
+    label = word("cli.explain.cases" if page["kind"] == "provision" else "cli.explain.causes")
     for number, cause in enumerate(page["causes"]):
-        for text in block(word("cli.explain.causes") if number == 0 else "", cause["text"]):
+        for text in block(label if number == 0 else "", cause["text"]):
             say(text)
         for way in cause["remedies"]:
             _print_way("", way)

@@ -280,7 +280,8 @@ def _conda(records: Iterable[str]) -> dict[str, str]:
 
 @dataclass(frozen=True, slots=True)
 class _Listed:
-    """A line of a RECORD. `digest` is SHA-256 in hexadecimal, empty where the line has none; `size` -1 likewise."""
+    """A line of a RECORD. `digest` is SHA-256 as it stands there (base64 without padding), empty where the line has
+    none; `size` -1 likewise."""
 
     owner: Distribution
     path: str
@@ -325,7 +326,8 @@ def _changed(
     for one in sorted(listed, key=lambda one: (not one.path.endswith(".py"), one.size)):
         if go_on(one.owner):
             looked += 1
-            if reader.sha256(folders.full(one)) not in (one.digest, None):
+            recorded, here = _hexadecimal(one.digest), reader.sha256(folders.full(one))
+            if recorded and here and recorded != here:
                 found.append(one)
     return found, looked
 
@@ -361,17 +363,19 @@ def _record(reader: Reader, one: Distribution) -> Iterator[_Listed]:
     for row in csv.reader((text or "").splitlines()):
         if len(row) >= 2 and row[0] and not row[0].endswith((".pyc", ".pyo")):
             yield _Listed(
-                one, row[0], _hexadecimal(row[1]), int(row[2]) if row[2:] and row[2].isdigit() else -1
+                one,
+                row[0],
+                row[1].partition("sha256=")[2],
+                int(row[2]) if row[2:] and row[2].isdigit() else -1,
             )
 
 
-def _hexadecimal(digest: str) -> str:
-    """A RECORD's `sha256=...` (base64 without padding); empty for other kinds and for what is none."""
-    kind, _, text = digest.partition("=")
+def _hexadecimal(digest: str) -> str | None:
+    """None for what is no base64: then nothing can be compared."""
     try:
-        return base64.urlsafe_b64decode(text + "==").hex() if kind == "sha256" else ""
+        return base64.urlsafe_b64decode(digest + "==").hex()
     except ValueError:
-        return ""
+        return None
 
 
 class _Folders:

@@ -7,12 +7,14 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from provision.diagnosing.explain import codes, symptom
+from provision.diagnosing.products import OURS, product_codes, product_page
 from provision.diagnosing.saying import PIP, check_codes, check_page
 from provision.knowledge.symptoms import Lang
 
 _WORDS: Mapping[Lang, Mapping[str, str]] = {
     "en": {
         "causes": "Causes",
+        "cases": "Cases",
         "remedies": "Ways out",
         "never": "Not",
         "examples": "As it is printed",
@@ -20,6 +22,7 @@ _WORDS: Mapping[Lang, Mapping[str, str]] = {
     },
     "zh": {
         "causes": "原因",
+        "cases": "情形",
         "remedies": "解决办法",
         "never": "不要",
         "examples": "日志原文",
@@ -31,12 +34,12 @@ _PLACE = re.compile(r"\{([A-Za-z][\w.-]*)(?:\|[^{}]*)?\}")
 
 def all_codes() -> tuple[str, ...]:
     """Every code that has a page."""
-    return tuple(sorted({*codes(), *check_codes()}))
+    return tuple(sorted({*codes(), *check_codes(), *product_codes()}))
 
 
 def page(code: str, lang: Lang) -> dict[str, Any] | None:
     """What is known under a code; None if it is none. What a finding fills in stands as <name>."""
-    found = symptom(code, lang) or check_page(code, lang)
+    found = symptom(code, lang) or check_page(code, lang) or product_page(code, lang)
     return named(found) if found else None
 
 
@@ -82,7 +85,7 @@ def _section(found: Mapping[str, Any], words: Mapping[str, str]) -> Iterator[str
     if found["examples"]:
         yield from ("", f"**{words['examples']}**", "", *(f"    {line}" for line in found["examples"][:2]))
     if found["causes"]:
-        yield from ("", f"**{words['causes']}**", "")
+        yield from ("", f"**{words['cases' if found['kind'] == OURS else 'causes']}**", "")
         for cause in found["causes"]:
             yield f"- {_escaped(cause['text'])}"
             yield from (f"  {line}" for way in cause["remedies"] for line in _way(way))

@@ -35,7 +35,7 @@ def read_environment(root: Table) -> tuple[Scope, list[Finding]]:
     conda: list[Wanted] = []
     for item in items(root.get("dependencies")):
         if isinstance(item, Scalar):
-            conda += filter(None, [_spec(item)])
+            conda += filter(None, [match_spec(item)])
         elif isinstance(item, Table):
             for entry in scalars(item.get("pip")):
                 read_line(place_of(entry, entry.text), entry.text.strip(), lines)
@@ -51,7 +51,8 @@ def read_environment(root: Table) -> tuple[Scope, list[Finding]]:
     ), lines.findings
 
 
-def _spec(node: Scalar) -> Wanted | None:
+def match_spec(node: Scalar) -> Wanted | None:
+    """A conda package as a file asks for it; None for what is no match spec."""
     match = _SPEC.fullmatch(node.text.strip())
     if match is None:
         return None

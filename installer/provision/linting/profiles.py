@@ -9,7 +9,7 @@ import re
 from dataclasses import replace
 
 from provision.documents.nodes import Node, Scalar, Table
-from provision.linting.conda import items, place_of, scalars
+from provision.linting.conda import items, match_spec, place_of, scalars
 from provision.linting.nouns import Kind, Manager, Scope, Setting, Wanted, canonical
 from provision.linting.requirements import requirement
 
@@ -19,11 +19,12 @@ SIGNS = ("frameworks", "hardware", "targets", "accelerator", "smoke", "extends",
 
 def read_profile(root: Table) -> Scope:
     bound = _bindings(root)
-    wanted = [*_frameworks(root), *_packages(root)]
+    wanted = [_bind(one, bound) for one in (*_frameworks(root), *_packages(root))]
+    channels = scalars(_inside(root, "environment", "channels"))
     return Scope(
         name=_text(root.get("name")),
-        wanted=tuple(_bind(one, bound) for one in wanted),
-        settings=tuple(_path(root)),
+        wanted=(*wanted, *_conda_packages(root)),
+        settings=(*_path(root), *(Setting(place_of(c, c.text), "channel", c.text) for c in channels)),
         targets=tuple(node.text for node in scalars(root.get("targets"))),
         python=_python(_text(root.get("python"))),
         vendor=_text(_inside(root, "hardware", "vendor")) or "cpu",
@@ -70,10 +71,18 @@ def _is_specifier(text: str) -> bool:
 
 
 def _packages(root: Table) -> list[Wanted]:
-    nodes = scalars(root.get("packages"))
+    """What an index serves: with conda these are the wheels on top."""
+    of_conda = _manager(root) == "conda"
+    nodes = scalars(_inside(root, "environment", "wheels") if of_conda else root.get("packages"))
     return [
         one for node in nodes if (one := requirement(place_of(node, node.text), node.text, [])) is not None
     ]
+
+
+def _conda_packages(root: Table) -> list[Wanted]:
+    if _manager(root) != "conda":
+        return []
+    return [one for node in scalars(root.get("packages")) if (one := match_spec(node)) is not None]
 
 
 def _bindings(root: Table) -> dict[str, str]:
