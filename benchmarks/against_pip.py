@@ -12,6 +12,8 @@ from __future__ import annotations
 
 import argparse
 import json
+import platform
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -21,6 +23,7 @@ from pathlib import Path
 from typing import Any
 
 PROVISION = [sys.executable, "-m", "provision"]
+HERE = f"{platform.system().lower()}-{platform.machine()}"
 #: Tags of a system in pip's words; a system accepts several.
 PLATFORMS = {
     "windows-x86_64": ["win_amd64"],
@@ -86,11 +89,13 @@ def run(command: Sequence[str], folder: Path) -> tuple[int, str, str]:
 
 
 def by_pip(line: Line, folder: Path) -> str:
+    """pip of that very Python for this system; for another one the pip of this process, told its tags."""
+    own = shutil.which(f"python{line.python}") if line.target == HERE else None
     platforms = [word for tag in PLATFORMS[line.target] for word in ("--platform", tag)]
+    alien = ["--target", "nowhere", "--only-binary", ":all:", "--python-version", line.python, *platforms]
     code, _, errors = run(
-        [sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--dry-run",
-         "--ignore-installed", "--report", "report.json", "--target", "nowhere", "--only-binary", ":all:",
-         "--python-version", line.python, *platforms, *line.words.split()],
+        [own or sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--dry-run",
+         "--ignore-installed", "--report", "report.json", *([] if own else alien), *line.words.split()],
         folder,
     )  # fmt: skip
     if code:
