@@ -88,9 +88,19 @@ def run(command: Sequence[str], folder: Path) -> tuple[int, str, str]:
     return done.returncode, done.stdout, done.stderr
 
 
+def interpreter(version: str) -> str | None:
+    """A Python of that version that answers; a name on PATH may be a shim that does not."""
+    found = shutil.which(f"python{version}")
+    return (
+        found
+        if found and subprocess.run([found, "-m", "pip", "--version"], capture_output=True).returncode == 0
+        else None
+    )
+
+
 def by_pip(line: Line, folder: Path) -> str:
     """pip of that very Python for this system; for another one the pip of this process, told its tags."""
-    own = shutil.which(f"python{line.python}") if line.target == HERE else None
+    own = interpreter(line.python) if line.target == HERE else None
     platforms = [word for tag in PLATFORMS[line.target] for word in ("--platform", tag)]
     alien = ["--target", "nowhere", "--only-binary", ":all:", "--python-version", line.python, *platforms]
     code, _, errors = run(
