@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -13,6 +14,10 @@ from tests.support.stacks import add_tiny_tensorflow
 
 # Texts are compared in English, whatever the locale is.
 os.environ["PROVISION_LANG"] = "en"
+
+# A shell that starts the tests in the background has Ctrl-C ignored, in every process below it; some tests send one.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 #: Variables by which a machine tells installers and HTTP clients where to go.
 _STEERING = (

@@ -242,7 +242,8 @@ def test_gpu_code_of_torch(version: str, local: str, target: str, capability: st
 @pytest.mark.parametrize(
     ("version", "capability", "expected"),
     [
-        ("2.10.1", "8.6", "ptx"),
+        ("2.10.1", "8.6", "native"),
+        ("2.10.1", "9.0", "ptx"),
         ("2.10.1", "7.5", "native"),
         ("2.10.1", "3.0", "none"),
         ("2.1.0", "3.0", "none"),

@@ -37,16 +37,18 @@ class Zygote:
 
     def __init__(self) -> None:
         self.environ = at_start(os.environ)
+        # Without a buffer: a line that waits in one is nothing that `select` sees.
         self._process = subprocess.Popen(
-            [sys.executable, str(Path(__file__))], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+            [sys.executable, str(Path(__file__))], stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0
         )
         atexit.register(self._process.kill)
 
     def run(self, request: Mapping[str, Any], timeout: float) -> int:
         """The exit code, negative for a signal. Raises TimeoutError; then the child was killed."""
         assert self._process.stdin is not None
-        self._process.stdin.write(json.dumps(request).encode() + b"\n")
-        self._process.stdin.flush()
+        asked = memoryview(json.dumps(request).encode() + b"\n")
+        while asked:
+            asked = asked[self._process.stdin.write(asked) :]
         child = int(self._line(60))
         try:
             status = int(self._line(timeout))
