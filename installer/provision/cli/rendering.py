@@ -7,6 +7,7 @@ import os
 import sys
 import unicodedata
 from collections.abc import Iterable, Sequence
+from itertools import accumulate
 from typing import Any, TextIO
 
 import click
@@ -96,18 +97,21 @@ def row(label: str, text: str) -> str:
 
 def width(text: str) -> int:
     """Columns on a terminal: wide characters take two, combining ones none."""
-    return sum(
-        0 if unicodedata.combining(c) else 2 if unicodedata.east_asian_width(c) in "WF" else 1 for c in text
-    )
+    return len(text) if text.isascii() else sum(map(_columns, text))
+
+
+def _columns(character: str) -> int:
+    if unicodedata.combining(character):
+        return 0
+    return 2 if unicodedata.east_asian_width(character) in "WF" else 1
 
 
 def clipped(text: str, columns: int) -> str:
     """A text in so many columns, with dots where it goes on."""
     if width(text) <= columns:
         return text
-    end = len(text)
-    while width(text[:end]) > columns - 4:
-        end -= 1
+    taken = accumulate(map(_columns, text))
+    end = next((place for place, at in enumerate(taken) if at > columns - 4), len(text))
     return f"{text[:end]} ..."
 
 
