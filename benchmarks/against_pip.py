@@ -125,7 +125,7 @@ def by_provision(line: Line, folder: Path) -> str:
     )
     (folder / "line.yaml").write_text(f"{text}{line.profile}\n", encoding="utf-8")
     code, out, _ = run([*PROVISION, "lock", "line.yaml", "--json"], folder)
-    document: dict[str, Any] = json.loads(out)
+    document: dict[str, Any] = json.loads(out.replace(f"{folder}/", ""))
     findings = [*document.get("findings", [])]
     for lock in document.get("locks", []):
         findings += lock.get("findings", [])
