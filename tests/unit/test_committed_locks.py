@@ -34,7 +34,7 @@ def lock_at(path: Path) -> Lock:
 
 
 @pytest.mark.parametrize(
-    "source", sources(), ids=lambda s: f"{s.profile.name}-{s.variant}" if s.variant else s.profile.name
+    "source", list(sources()), ids=lambda s: f"{s.profile.name}-{s.variant}" if s.variant else s.profile.name
 )
 def test_every_profile_has_its_locks(source: Source) -> None:
     findings = check_profile(source, Session(folder=PROFILES.parent))
