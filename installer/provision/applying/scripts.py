@@ -59,17 +59,25 @@ def _mend_records(files: Files, generation: str, folder: str, changed: dict[str,
             text = files.read_text(record, limit=1 << 26) or ""
             mended = _mend_record(text, PurePath(folder).name, changed)
             if mended != text:
-                files.write(record, mended)
+                # As what is installed around it: not synced file by file, which waits for all that was copied before.
+                files.write_script(record, mended)
 
 
 def _mend_record(text: str, folder: str, changed: dict[str, tuple[str, int]]) -> str:
+    """Only lines about files outside site-packages are read; all others stay as they are."""
     if f"/{folder}/" not in text:
         return text
+    return "".join(
+        _mend_line(line, folder, changed) if line.startswith(("..", '"..')) else line
+        for line in text.splitlines(keepends=True)
+    )
+
+
+def _mend_line(line: str, folder: str, changed: dict[str, tuple[str, int]]) -> str:
+    (row,) = csv.reader([line])
+    path = PurePath(row[0])
+    if path.parent.name != folder or path.name not in changed:
+        return line
     out = io.StringIO()
-    writer = csv.writer(out, lineterminator="\n")
-    for row in csv.reader(io.StringIO(text)):
-        path = PurePath(row[0]) if row else PurePath()
-        if path.parent.name == folder and row[0].startswith("..") and path.name in changed:
-            row = [row[0], changed[path.name][0], str(changed[path.name][1])]
-        writer.writerow(row)
+    csv.writer(out, lineterminator="\n").writerow([row[0], changed[path.name][0], str(changed[path.name][1])])
     return out.getvalue()
