@@ -48,7 +48,7 @@ def test_every_profile_has_its_locks(source: Source) -> None:
 def test_a_lock_holds_upstream_facts_only(path: Path) -> None:
     made = lock_at(path)
     text = path.read_text(encoding="utf-8")
-    assert not re.search(r"127\.0\.0\.1|localhost|file:/|/tmp/|/home/|/root/", text)
+    assert not re.search(r"127\.0\.0\.1|localhost|file:/|(?<![\w.:/-])~?/[A-Za-z]", text)
     assert {a.index for a in made.packages} <= {PYPI, *(i.name for i in made.indexes)}
     for artifact in made.packages:
         assert re.fullmatch(r"[0-9a-f]{64}", artifact.sha256)
