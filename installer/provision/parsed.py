@@ -8,36 +8,40 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 from contextlib import suppress
-from pathlib import Path
-from typing import Any
-
-#: More than the files of two releases of provision and a team's overlays.
-_MOST = 200
-_folder: Path | None = None
+from typing import Any, Protocol
 
 
-def keep_parsed(folder: Path | None) -> None:
-    """Keep parsed documents in this folder from now on; None: nowhere. What is there is taken from it."""
-    global _folder
-    _folder = folder
+class Keeper(Protocol):
+    """Where parsed texts are kept between processes (`world/kept.py`); it may forget, and never raises."""
+
+    def kept(self, key: str) -> str | None: ...
+
+    def keep(self, key: str, text: str) -> None: ...
 
 
 class NotYaml(Exception):
     """The text is no YAML document; what the reader said of it."""
 
 
+_keeper: Keeper | None = None
+
+
+def keep_parsed(keeper: Keeper | None) -> None:
+    """Who keeps parsed documents from now on; None: nobody."""
+    global _keeper
+    _keeper = keeper
+
+
 def parsed(text: str) -> Any:
     """The data of a YAML document. Raises NotYaml."""
-    kept = _folder / f"{hashlib.sha256(text.encode()).hexdigest()[:32]}.json" if _folder else None
-    if kept is not None:
-        with suppress(OSError, ValueError):
-            return json.loads(kept.read_text(encoding="utf-8"))
+    key = hashlib.sha256(text.encode()).hexdigest()[:32]
+    if _keeper is not None and (kept := _keeper.kept(key)) is not None:
+        with suppress(ValueError):  # A torn file.
+            return json.loads(kept)
     plain = json.dumps(_read(text), ensure_ascii=False, default=str)
-    if kept is not None:
-        with suppress(OSError):
-            _keep(kept, plain)
+    if _keeper is not None:
+        _keeper.keep(key, plain)
     return json.loads(plain)
 
 
@@ -49,14 +53,3 @@ def _read(text: str) -> Any:
         return yaml.load(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))  # noqa: S506 (both are safe)
     except yaml.YAMLError as error:
         raise NotYaml(str(error)) from error
-
-
-def _keep(place: Path, text: str) -> None:
-    """Whole or not at all: another process may read it at the same time."""
-    place.parent.mkdir(parents=True, exist_ok=True)
-    others = sorted(place.parent.glob("*.json"), key=lambda path: path.stat().st_mtime)
-    for old in others[: max(0, len(others) + 1 - _MOST)]:
-        old.unlink(missing_ok=True)
-    fresh = place.with_suffix(f".{os.getpid()}.tmp")
-    fresh.write_text(text, encoding="utf-8")
-    fresh.replace(place)

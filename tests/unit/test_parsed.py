@@ -10,13 +10,14 @@ import pytest
 
 from provision.knowledge import load_knowledge
 from provision.parsed import NotYaml, keep_parsed, parsed
+from provision.world.kept import KeptFiles
 
 FILES = sorted((Path(__file__).parents[2] / "installer" / "provision").rglob("*.yaml"))
 
 
 @pytest.fixture
 def kept(tmp_path: Path) -> Iterator[Path]:
-    keep_parsed(tmp_path / "kept")
+    keep_parsed(KeptFiles(tmp_path / "kept"))
     yield tmp_path / "kept"
     keep_parsed(None)
 
@@ -35,7 +36,7 @@ def test_what_is_kept_says_the_same(path: Path, kept: Path) -> None:
 def test_the_knowledge_base_is_the_same(kept: Path) -> None:
     keep_parsed(None)
     without = load_knowledge().list()
-    keep_parsed(kept)
+    keep_parsed(KeptFiles(kept))
     assert load_knowledge().list() == without == load_knowledge().list()
 
 
@@ -49,7 +50,7 @@ def test_a_torn_file_is_read_anew(kept: Path) -> None:
 
 def test_a_folder_that_cannot_be_written_does_not_matter(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    keep_parsed(tmp_path / "file" / "below")
+    keep_parsed(KeptFiles(tmp_path / "file" / "below"))
     try:
         assert parsed("a: 2020-01-02") == {"a": "2020-01-02"}
     finally:

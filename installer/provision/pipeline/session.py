@@ -83,8 +83,9 @@ class Session:
     def remember(self) -> None:
         """Knowledge is kept parsed in the cache."""
         from provision.parsed import keep_parsed
+        from provision.world.kept import KeptFiles
 
-        keep_parsed(self.cache / "knowledge")
+        keep_parsed(KeptFiles(self.cache / "knowledge"))
 
     #: (origin, text) of a team's own knowledge rows.
     overlays: tuple[tuple[str, str], ...] = ()
