@@ -117,6 +117,11 @@ class Scope:
     manager: Manager = "pip"
     folder: str = ""
 
+    @property
+    def is_profile(self) -> bool:
+        """Only a profile states a vendor, `cpu` where it names none."""
+        return self.vendor != ""
+
     def of(self, *kinds: Kind) -> tuple[Setting, ...]:
         return tuple(setting for setting in self.settings if setting.kind in kinds)
 

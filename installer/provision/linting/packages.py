@@ -70,7 +70,7 @@ def family_conflicts(scope: Scope, knowledge: Knowledge) -> Iterator[Finding]:
 def _collide(first: Wanted, second: Wanted, family: FamilyRow) -> bool:
     if first.name == second.name:
         return first.manager != second.manager
-    return not any({first.name, second.name} == set(pair) for pair in family.pairs)
+    return family.clash(first.name, second.name)
 
 
 def _family_finding(first: Wanted, second: Wanted, family: FamilyRow) -> Finding:
@@ -98,9 +98,9 @@ def _family_finding(first: Wanted, second: Wanted, family: FamilyRow) -> Finding
 def missing_caps(scope: Scope, knowledge: Knowledge) -> Iterator[Finding]:
     """A pinned package whose metadata lacks a bound, where the file does not set that bound either.
 
-    Nothing of profiles (they alone state a vendor): their locks get the bound from the knowledge base.
+    Nothing of profiles: their locks get the bound from the knowledge base.
     """
-    if scope.vendor and scope.manager == "pip":
+    if scope.is_profile and scope.manager == "pip":
         return
     wanted = scope.by_name()
     for one in scope.wanted:
@@ -183,8 +183,8 @@ def companions(scope: Scope, knowledge: Knowledge) -> Iterator[Finding]:
 def frameworks_among_packages(scope: Scope, knowledge: Knowledge) -> Iterator[Finding]:
     """A framework that a profile has among its packages: its build is the package index's choice, not the solver's."""
     names = {row.framework for row in knowledge.rows(BuildRow)}
-    # Only a profile states a vendor; conda's packages are conda's to solve.
-    for one in scope.wanted if scope.vendor and scope.manager == "pip" else ():
+    # Conda's packages are conda's to solve.
+    for one in scope.wanted if scope.is_profile and scope.manager == "pip" else ():
         if one.name in names and not one.solved and not (one.bound or one.url):
             said = message("linting.framework-among-packages.summary", name=one.name)
             way = message("linting.framework-among-packages.way", name=one.name, version=one.specifier or "*")

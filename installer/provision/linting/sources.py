@@ -62,7 +62,7 @@ def _is_complete(build: Build, one: Wanted, scope: Scope) -> bool:
 def _cpu_finding(
     one: Wanted, scope: Scope, targets: tuple[str, ...], build: Build, knowledge: Knowledge
 ) -> Finding:
-    severity: Severity = "error" if scope.vendor else "warning"
+    severity: Severity = "error" if scope.is_profile else "warning"
     kind = build.runtime.kind.upper() if len(build.runtime.kind) <= 4 else build.runtime.kind
     said = message(
         "linting.cpu-finding.without-index-is-cpu-build", one=one, in_words=in_words(targets), kind=kind

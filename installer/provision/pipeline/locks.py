@@ -156,15 +156,10 @@ def _known_wrong(source: Source, session: Session, error: ProvisionError) -> tup
 
 def _linted(source: Source, session: Session) -> tuple[Finding, ...]:
     """What lint says of a profile's own file, but for mere notes."""
-    from provision.linting import Document, lint
+    from provision.pipeline.checks import check_files, documents
 
-    try:
-        text = source.path.read_bytes()
-    except OSError:
-        return ()
-    return tuple(
-        f for f in lint([Document(str(source.path), text)], session.knowledge) if f.severity != "note"
-    )
+    read = documents([str(source.path)], session.folder)
+    return tuple(f for f in check_files(read, session) if f.severity != "note")
 
 
 def _stands(former: Lock, source: Source, session: Session) -> bool:
