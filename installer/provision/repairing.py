@@ -175,11 +175,7 @@ def _why_it_goes(
 
 
 def _rival(name: str, family: FamilyRow, locked: dict[str, Artifact]) -> str:
-    members = {canonicalize_name(member) for member in family.members}
-    if name not in members:
-        return ""
-    pairs = {frozenset(map(canonicalize_name, pair)) for pair in family.pairs}
-    return next((m for m in sorted(members & locked.keys()) if frozenset((name, m)) not in pairs), "")
+    return next((one for one in sorted(locked) if family.clash(name, one)), "")
 
 
 def _same_version(one: str, other: str) -> bool:

@@ -164,7 +164,7 @@ def _kept(case: Case, there: list[str]) -> str:
 
 def _collide(there: list[str], row: FamilyRow) -> bool:
     """At least two members that are no pair on purpose."""
-    return any(not any({a, b} == set(pair) for pair in row.pairs) for a, b in combinations(there, 2))
+    return any(row.clash(first, second) for first, second in combinations(there, 2))
 
 
 def _orphans(case: Case, env: Environment) -> Iterator[Finding]:

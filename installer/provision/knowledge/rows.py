@@ -110,6 +110,15 @@ class FamilyRow(Row):
     pairs: tuple[tuple[str, str], ...] = ()
     why: Words
 
+    def partners(self, name: str) -> frozenset[str]:
+        """The members that belong to one on purpose. Names are canonical."""
+        return frozenset(member for pair in self.pairs if name in pair for member in pair) - {name}
+
+    def clash(self, first: str, second: str) -> bool:
+        """Whether two distributions of other names must not both be there. Names are canonical."""
+        both = first in self.members and second in self.members and first != second
+        return both and second not in self.partners(first)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Runtime:

@@ -266,6 +266,5 @@ def _absent(combo: Sequence[Build], requirements: Sequence[str], knowledge: Know
     out: set[str] = set()
     for name in {b.distribution for b in combo}:
         for family in knowledge.families_of(name):
-            partners = {member for pair in family.pairs if name in pair for member in pair}
-            out |= set(family.members) - partners - {name}
+            out |= set(family.members) - family.partners(name) - {name}
     return out - {named(r)[0] for r in requirements}

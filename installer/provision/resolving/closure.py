@@ -41,7 +41,7 @@ def clashes(names: Iterable[str], knowledge: Knowledge) -> tuple[Finding, ...]:
         _clash(row, first, second)
         for row in knowledge.rows(FamilyRow)
         for first, second in combinations(sorted(present & set(row.members)), 2)
-        if not any({first, second} == set(pair) for pair in row.pairs)
+        if row.clash(first, second)
     )
 
 
