@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from provision.locking.failures import closure_findings
 from provision.ports import Catalog, CatalogFailure, ClosureRequest, Release
 
@@ -44,6 +46,33 @@ def test_a_source_that_cannot_be_asked_is_told_by_its_last_error() -> None:
     (proof,) = found.evidence
     assert proof.text.startswith("packaging.requirements.InvalidRequirement: Expected semicolon (after name")
     assert "Traceback" not in proof.text
+
+
+class Released(Empty):
+    """An index with candidates beside a release."""
+
+    def releases(self, name: str, index: str) -> tuple[Release, ...]:
+        return tuple(
+            Release(version=v, file=f"{name}-{v}-py3-none-any.whl") for v in ("2.20.0", "2.21.0rc0", "2.21.0")
+        )
+
+
+@pytest.mark.parametrize(("wanted", "near"), [("2.21.1", "2.21.0"), ("2.21.0rc1", "2.21.0rc0")])
+def test_the_nearest_of_a_release_is_a_release(wanted: str, near: str) -> None:
+    pin = f"tensorflow-cpu=={wanted}"
+    text = f"error: Because there is no version of {pin} and the-profile depends on {pin}, no"
+    (found,) = closure_findings(CatalogFailure(text=text), REQUEST, Released(), {})
+    assert (found.code, found.remedies[0].text) == ("no-such-version", f"Ask for tensorflow-cpu=={near}.")
+
+
+def test_what_the_cache_lacks_is_no_conflict() -> None:
+    text = (
+        "error: Because all versions of six need to be downloaded from a registry and the-profile depends on six, no. "
+        "hint: Packages were unavailable because the network was disabled."
+    )
+    (found,) = closure_findings(CatalogFailure(text=text), REQUEST, Empty(), {})
+    assert found.code == "offline-missing"
+    assert "six" in found.summary
 
 
 def test_the_resolvers_words_are_cut_where_nobody_reads_on() -> None:

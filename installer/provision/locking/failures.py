@@ -29,6 +29,7 @@ _PAIR = re.compile(
     r"(?P<name>[\w.-]+(?:\[[\w,.-]+\])?(?:[=<>~!]=?[^\s]+)?) depends on (?P<what>[\w.-]+(?:\[[\w,.-]+\])?(?:\{.*?\})?"
     r"(?:[=<>~!]=?[\w.*+!<>=,-]+)?)"
 )
+_NOT_CACHED = re.compile(r"all versions of (?P<name>[\w.-]+) need to be downloaded from a registry")
 _NOT_BUILT = re.compile(r"Failed to build `(?P<name>[\w.-]+)==(?P<version>[^`\s]+)`")
 _RAISED = re.compile(r"^\s*(?P<said>[\w.]*(?:Error|Exception|Requirement|Exit)\b.*)$", re.M)
 #: Characters of another program's text that a person reads.
@@ -49,6 +50,7 @@ def closure_findings(
         *(_no_such_package(m["name"], names, text) for m in _NO_NAME.finditer(text)),
         *(_no_such_version(m, request, catalog, text) for m in _NO_VERSION.finditer(text)),
         *(_no_tag(m, request, catalog, text) for m in _NO_TAG.finditer(text)),
+        *(_not_cached(m["name"], text) for m in _NOT_CACHED.finditer(text)),
         *(_not_built(m, failure.text) for m in _NOT_BUILT.finditer(text)),
     ]
     return tuple(_distinct(found)) or (_conflict(text),)
@@ -69,6 +71,17 @@ def _distinct(findings: Iterable[Finding]) -> Iterable[Finding]:
 def _resolver_says(text: str) -> tuple[Evidence, ...]:
     plain = text.removeprefix("error: ").strip().replace("the-profile", "the profile")
     return (Evidence("resolver", plain if len(plain) <= _LONGEST else plain[:_LONGEST] + " ..."),)
+
+
+def _not_cached(name: str, text: str) -> Finding:
+    """Without the network, and never asked for before."""
+    return Finding(
+        "offline-missing",
+        "error",
+        message("locking.offline-missing.summary", name=name),
+        evidence=_resolver_says(text),
+        remedies=(Remedy(message("locking.offline-missing.way")),),
+    )
 
 
 def _not_built(match: re.Match[str], text: str) -> Finding:
@@ -183,12 +196,16 @@ def _exist(name: str, versions: Sequence[Version], most: int = 12) -> str:
 
 
 def _nearest(wanted: str, versions: Sequence[Version]) -> str | None:
-    """The closest version: same release first, then the smallest step, measured number by number."""
+    """The closest version: same release first, then the smallest step, measured number by number.
+
+    Nobody who asks for a release means a candidate of one, unless there are no others.
+    """
     try:
         target = Version(wanted)
     except InvalidVersion:
         return str(versions[-1]) if versions else None
-    return str(min(versions, key=lambda v: _distance(v, target))) if versions else None
+    finals = [v for v in versions if not v.is_prerelease or target.is_prerelease or target.is_devrelease]
+    return str(min(finals or versions, key=lambda v: _distance(v, target))) if versions else None
 
 
 def _distance(one: Version, other: Version) -> tuple[int, ...]:
