@@ -135,7 +135,7 @@ def by_provision(line: Line, folder: Path) -> str:
         return f"refused (exit {code}, `{first['code']}`): {first['summary']}" + (
             f" Way out: {ways[0]}" if ways else ""
         )
-    return "locked: " + chosen_by_lock(folder) + "".join(f" Says: {f['summary']}" for f in findings[:1])
+    return "locked: " + chosen_by_lock(folder)
 
 
 def chosen_by_lock(folder: Path) -> str:
