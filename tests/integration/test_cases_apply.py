@@ -20,13 +20,6 @@ from tests.support.index import LoopbackIndex
 
 
 @pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    path = tmp_path / "project"
-    path.mkdir()
-    return path
-
-
-@pytest.fixture
 def shop(index: LoopbackIndex) -> LoopbackIndex:
     index.wheel("alpha", "1.0", files={"alpha/__init__.py": "V = 1\n", "alpha/big.bin": b"\x07" * 300_000})
     return index

@@ -28,13 +28,6 @@ def shop(index: LoopbackIndex) -> LoopbackIndex:
     return index
 
 
-@pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    path = tmp_path / "project"
-    path.mkdir()
-    return path
-
-
 def start(folder: Path, shop: LoopbackIndex, pattern: str, *words: str) -> subprocess.Popen[str]:
     """Begin an apply and come back when the index has begun to send a file that stalls."""
     before = shop.sent(pattern)

@@ -6,17 +6,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-import pytest
-
 from tests.support.command import profile, provision, running_python
 from tests.support.index import LoopbackIndex
-
-
-@pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    path = tmp_path / "project"
-    path.mkdir()
-    return path
 
 
 def python(folder: Path, code: str) -> str:

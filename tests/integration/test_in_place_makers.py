@@ -25,13 +25,6 @@ TEAM = "packages: [keras, alpha, beta]\nabsent: [unwanted]\n"
 
 
 @pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    path = tmp_path / "project"
-    path.mkdir()
-    return path
-
-
-@pytest.fixture
 def shop(index: LoopbackIndex) -> LoopbackIndex:
     """keras and keras-nightly write the same folder; alpha has a script and needs beta; mine is the person's own."""
     index.wheel(

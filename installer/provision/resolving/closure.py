@@ -38,22 +38,22 @@ def clashes(names: Iterable[str], knowledge: Knowledge) -> tuple[Finding, ...]:
     """Distributions of a closure that write the same folder: the one that is unpacked last would win, file by file."""
     present = frozenset(names)
     return tuple(
-        _clash(row, first, second)
+        family_conflict(
+            row,
+            message("resolving.clash.summary", name=first, other=second, folder=row.folder),
+            (message("resolving.clash.way"), message("resolving.clash.way-2")),
+        )
         for row in knowledge.rows(FamilyRow)
         for first, second in combinations(sorted(present & set(row.members)), 2)
         if row.clash(first, second)
     )
 
 
-def _clash(family: FamilyRow, first: str, second: str) -> Finding:
-    return Finding(
-        "family-conflict",
-        "error",
-        message("resolving.clash.summary", name=first, other=second, folder=family.folder),
-        detail=family.why,
-        evidence=(Evidence(message("resolving.common.knowledge", rule=family.id), family.source),),
-        remedies=(Remedy(message("resolving.clash.way")), Remedy(message("resolving.clash.way-2"))),
-    )
+def family_conflict(family: FamilyRow, summary: str, ways: Iterable[str]) -> Finding:
+    """Two members of a family where one may be."""
+    because = Evidence(message("resolving.common.knowledge", rule=family.id), family.source)
+    remedies = tuple(Remedy(way) for way in ways)
+    return Finding("family-conflict", "error", summary, family.why, (because,), remedies)
 
 
 def _rows(

@@ -16,6 +16,7 @@ from provision.model.finding import Evidence, Finding, Remedy, UnsatisfiableErro
 from provision.model.profile import Framework, Profile
 from provision.model.stack import Choice, Patch, Rejected, Stack
 from provision.resolving.candidates import TESTS, Pool, describe, lost_by
+from provision.resolving.closure import family_conflict
 from provision.resolving.confidence import confidence
 from provision.resolving.refusing import nearness
 from provision.resolving.search import identity, pools_of, preference, resolve, solve
@@ -313,15 +314,12 @@ def _not_beside(requirement: Requirement, stack: Stack, knowledge: Knowledge) ->
         return Finding("absent", "error", message("resolving.absent.summary", name=name))
     family = families[0]
     other = sorted(held & set(family.members))[0]
-    return Finding(
-        "family-conflict",
-        "error",
+    return family_conflict(
+        family,
         message("resolving.family-conflict.summary", name=name, other=other, folder=family.folder),
-        detail=family.why,
-        evidence=(Evidence(message("resolving.not-beside.knowledge", id=family.id), family.source),),
-        remedies=(
-            Remedy(message("resolving.family-conflict.way", name=name)),
-            Remedy(message("resolving.family-conflict.way-2", name=name, other=other)),
+        (
+            message("resolving.family-conflict.way", name=name),
+            message("resolving.family-conflict.way-2", name=name, other=other),
         ),
     )
 
