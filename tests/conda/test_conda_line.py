@@ -43,6 +43,10 @@ def test_from_profile_to_proven_environment(
     script = subprocess.run([environment / "bin" / "alpha"], capture_output=True, text=True, check=True)
     assert script.stdout.split(maxsplit=1)[1].strip() == str(environment), "a script goes through the pointer"
     assert str(environment) in (environment / "bin" / "tool").read_text(encoding="utf-8")
+    tool = subprocess.run([environment / "bin" / "tool"], capture_output=True, text=True, check=True)
+    assert tool.stdout.strip() == str(environment), (
+        "a package's own script runs though a space is in the path"
+    )
     data = (environment / "lib" / "data.bin").read_bytes()
     assert data.startswith(b"\0\1" + str(environment).encode() + b"/etc\0")
     assert len(data) == len(PLACEHOLDER) + 10, "a binary keeps its length"
