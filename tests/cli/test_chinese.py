@@ -182,7 +182,7 @@ VERBS = (
     "why-not win.yaml tensorflow==2.11 --offline", "rollback", "receipt list", "receipt show", "doctor", "report",
     "explain requirements.txt", "explain family-conflict", "explain no-such-code", "lock --check win.yaml",
     "lock nothing.yaml", "lock diff a b", "export win.yaml --format pylock", "import none.yml", "inspect none.whl",
-    "plan missing.yaml", "apply win.yaml --locked", "verify", "init", "init -f nothing", "completion bash",
+    "plan missing.yaml", "apply win.yaml --locked", "verify", "init", "init -f nothing", "completion bash", "schema",
     "run --json -- nothing-of-that-name", "gc --keep 0", "plan --nothing", "nothing",
 )  # fmt: skip
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -169,3 +170,13 @@ def test_help_texts_stand_in_the_catalogue_only() -> None:
             ):
                 literal = [k for k in node.keywords if k.arg in ("help", "short_help", "epilog")]
                 assert not literal, f"{path.name}:{node.lineno}"
+
+
+def test_schema_prints_what_the_repository_holds(here: Here) -> None:
+    folder = Path(__file__).parents[2] / "schemas"
+    for file in sorted(folder.iterdir()):
+        if file.name != "knowledge.schema.json":
+            name = file.name.removesuffix(".schema.json")
+            assert here("schema", name).out == file.read_text(encoding="utf-8"), name
+    assert here("schema").out == (folder / "profile.schema.json").read_text(encoding="utf-8")
+    assert "properties" in json.loads(here("schema", "knowledge", "--json").out)

@@ -165,7 +165,9 @@ def test_a_profile_is_made_of_an_environment_file(tmp_path: Path) -> None:
     """O32: the pip section becomes wheels on top; what cannot be taken over is said, and lint speaks of the file."""
     (tmp_path / "environment.yml").write_text(IMPORTED)
     done = run_import("environment.yml", None, False, Session(folder=tmp_path))
-    profile = load(done.path.read_text(), str(done.path))
+    text = done.path.read_text(encoding="utf-8")
+    assert text.startswith("schema: 1\n"), "no line that names a schema which is not there"
+    profile = load(text, str(done.path))
     assert profile == done.profile
     assert (profile.name, profile.python, profile.hardware.vendor) == ("my-env", "==3.7.*", "nvidia")
     assert profile.frameworks["torch"].version == "==1.5.1.*"

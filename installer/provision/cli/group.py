@@ -40,6 +40,7 @@ VERBS = (
     "init",
     "export",
     "knowledge",
+    "schema",
     "completion",
 )
 

@@ -72,9 +72,9 @@ def canonical(value: Any) -> bytes:
 def dump_yaml(value: Any, schema: str | None = None) -> str:
     """A noun as YAML with kebab-case keys, its schema named in the first line.
 
-    `schema` is the path or address that editors load; without it the place in this repository's layout.
+    `schema` is the path or address that editors load, "" for none; without it the place in this repository's layout.
     """
-    schema = schema or SCHEMAS.get(type(value))
+    schema = SCHEMAS.get(type(value)) if schema is None else schema
     head = f"# yaml-language-server: $schema={schema}\n" if schema else ""
     data = plain(value, kebab, sparse=True)
     return head + "".join(f"{line}\n" for line in _block(data))

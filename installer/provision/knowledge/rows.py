@@ -403,8 +403,8 @@ class LintRow(Row):
 
     It speaks when one of `packages` (in `versions`, if given) is wanted and everything else that the row names
     holds: the `manager` of the package, the `os`, that none of `without_channels` is configured, that the
-    environment's `path` is of a kind, that a `development` version is pinned. `longest_member` is the longest path
-    inside the package, in characters, for `path: long`.
+    environment's `path` is of a kind, that its name holds one of `name_characters`, that a `development` version is
+    pinned. `longest_member` is the longest path inside the package, in characters, for `path: long`.
     """
 
     code: str
@@ -417,6 +417,7 @@ class LintRow(Row):
     development: bool = False
     path: Literal["", "long", "non-ascii", "space"] = ""
     longest_member: int = 0
+    name_characters: str = ""
     because: Words
     instead: tuple[Words, ...] = ()
 

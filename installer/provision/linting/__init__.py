@@ -33,6 +33,7 @@ RULES: tuple[Rule, ...] = (
     sources.channels,
     sources.nightlies,
     sources.paths,
+    sources.names,
 )
 
 

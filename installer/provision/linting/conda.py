@@ -42,10 +42,11 @@ def read_environment(root: Table) -> tuple[Scope, list[Finding]]:
     python = next((one.specifier for one in conda if one.name == "python"), "")
     channels = [Setting(place_of(c, c.text), "channel", c.text) for c in scalars(root.get("channels"))]
     name = root.get("name")
+    named = [Setting(place_of(name, name.text), "name", name.text)] if isinstance(name, Scalar) else []
     return Scope(
         name=name.text if isinstance(name, Scalar) else "",
         wanted=(*conda, *lines.wanted),
-        settings=(*channels, *lines.settings),
+        settings=(*named, *channels, *lines.settings),
         python=python,
         manager="conda",
     ), lines.findings

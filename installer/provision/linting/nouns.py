@@ -15,7 +15,7 @@ from provision.model.finding import Evidence, Finding, Remedy, Severity
 
 Manager = Literal["pip", "conda"]
 Kind = Literal[
-    "index-url", "extra-index-url", "find-links", "no-index", "pre", "channel", "channel-mirror", "path"
+    "index-url", "extra-index-url", "find-links", "no-index", "pre", "channel", "channel-mirror", "path", "name"
 ]  # fmt: skip
 #: An exact version, without operators: what a pin may look like.
 _EXACT = re.compile(r"===?\s*([^,;*\s]+)")

@@ -241,6 +241,16 @@ def paths(scope: Scope, knowledge: Knowledge) -> Iterator[Finding]:
             yield setting.place.finding(row.code, row.severity, said, (row.id, row.source), row.instead)
 
 
+def names(scope: Scope, knowledge: Knowledge) -> Iterator[Finding]:
+    """A name of an environment with characters that its manager refuses."""
+    for setting in scope.of("name"):
+        for row in knowledge.rows(LintRow):
+            bad = [c for c in row.name_characters if c in setting.value]
+            if bad and row.manager in ("", scope.manager):
+                said = f"{setting.value!r}: " + row.because
+                yield setting.place.finding(row.code, row.severity, said, (row.id, row.source), row.instead)
+
+
 def _absolute(setting: Setting, folder: str) -> str | None:
     if re.match(r"[A-Za-z]:[\\/]|/|\\\\", setting.value):
         return setting.value

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from provision.condaprefix import Survey, survey
 from provision.documents import dump_yaml
+from provision.documents.writing import SCHEMAS
 from provision.exporting.conda import conda_lock, environment, explicit
 from provision.loading.conda_files import import_environment
 from provision.messages import message
@@ -107,5 +108,7 @@ def run_import(file: str, output: str | None, force: bool, session: Session) -> 
                 remedies=(Remedy(message("pipeline.exists.way")),),
             )
         )  # fmt: skip
-    write_text(path, dump_yaml(profile))
+    # An editor complains of a schema that is not there.
+    beside = (path.parent / SCHEMAS[Profile]).is_file()
+    write_text(path, dump_yaml(profile, None if beside else ""))
     return Imported(profile, path, (*left, *check_files([document], session)))
