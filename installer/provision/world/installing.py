@@ -39,7 +39,7 @@ class UvInstaller:
         command = ["venv", "--quiet", "--no-project", "--python", python, f"--prompt={prompt}"]
         _checked(
             [*command, *(["--seed"] if pip else []), environment],
-            "environment",
+            "environment-failed",
             message("world.create.environment-cannot-be-made"),
         )
 
@@ -74,7 +74,7 @@ class UvInstaller:
         ]
         _checked(
             command,
-            "build",
+            "build-failed",
             message("world.build-in.cannot-be-built-into-wheel", file=sdist.artifact.file),
             {"TMPDIR": str(folder)},
         )
@@ -124,8 +124,9 @@ class UvInstaller:
             command += [*self._engine_cache(), "--link-mode", self.link_mode(environment)]
             command += ["--reinstall"] if again else []
             _checked(
-                command, "install", message("world.install.packages-cannot-be-installed"), {"TMPDIR": folder}
-            )
+                command, "install-failed", message("world.install.packages-cannot-be-installed"),
+                {"TMPDIR": folder},
+            )  # fmt: skip
 
     def contents(self, wheel: LocalFile) -> Contents:
         if wheel.artifact.sha256 not in self._read:
@@ -155,7 +156,7 @@ class UvInstaller:
         names = sorted({wheel.artifact.name for wheel in wheels})
         _checked(
             ["cache", "clean", "--quiet", *self._engine_cache(), *names],
-            "cache",
+            "cache-failed",
             message("world.forget.uvs-cache-cannot-be-cleaned"),
         )
 
@@ -277,29 +278,34 @@ def managed_python(version: str) -> str | None:
 def fetch_python(version: str) -> str:
     """Have uv fetch a managed CPython; returns its path. Raises ApplyError where it cannot be had."""
     _checked(
-        ["python", "install", version, "--quiet"],
-        "interpreter",
+        ["python", "install", version],  # With --quiet it would not say why it failed.
+        "interpreter-failed",
         message("world.fetch-python.cpython-cannot-be-fetched", version=version),
+        ways=(
+            Remedy(message("world.fetch-python.way", version=version)),
+            Remedy(message("world.fetch-python.way-2")),
+        ),
     )
     found = uv.run(["python", "find", version, "--managed-python"])
     return found.stdout.strip()
 
 
 def _checked(
-    command: Sequence[str], step: str, summary: str, variables: Mapping[str, str] | None = None
-) -> None:
+    command: Sequence[str], code: str, summary: str, variables: Mapping[str, str] | None = None,
+    ways: tuple[Remedy, ...] = (),
+) -> None:  # fmt: skip
     done = uv.run(command, extra=variables)
     if done.code == 0:
         return
     text = done.stderr.strip()
     raise ApplyError(
         Finding(
-            "disk-full" if "No space left on device" in text else f"{step}-failed",
+            "disk-full" if "No space left on device" in text else code,
             "error",
             stopped(summary),
             detail=_last_lines(text),
             evidence=(Evidence("uv", message("world.common.exit-code", code=done.code)),),
-            remedies=(Remedy(message("world.common.nothing-was-switched-environment-is")),),
+            remedies=(*ways, Remedy(message("world.common.nothing-was-switched-environment-is"))),
         )
     )
 
