@@ -125,7 +125,7 @@ def test_no_message_is_left_over() -> None:
     """Help and codes have tests of their own; of `usage` the texts are click's, which says them itself."""
     literal: set[str] = set()
     patterns: set[str] = set()
-    for path in FILES:
+    for path in ROOT.rglob("*.py"):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if isinstance(node, ast.Constant) and isinstance(node.value, str):
                 literal.add(node.value)

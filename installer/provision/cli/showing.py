@@ -15,7 +15,7 @@ from provision.model.state import EnvState, Layout
 if TYPE_CHECKING:
     from provision.applying.engine import Outcome
     from provision.model.lock import Lock
-    from provision.model.plan import Plan
+    from provision.model.plan import Plan, Step
     from provision.model.receipt import JobResult
     from provision.model.stack import Choice
     from provision.pipeline.environments import Prepared
@@ -118,44 +118,76 @@ def _choice(axis: str, value: str) -> str:
     return value.replace("==", " ") if axis in FRAMEWORKS else f"{axis} {value}".strip()
 
 
+def change_lines(plan: Plan) -> list[str]:
+    """Each distribution of a change in place, and why it goes, comes, or is replaced."""
+    installs = {s.subject.partition(" ")[0]: s for s in plan.steps if s.action == "install"}
+    removals = [s for s in plan.steps if s.action == "remove"]
+    there = {s.subject.partition(" ")[0]: s for s in removals}
+    lines = [_gone_line(s) for s in removals if s.subject.partition(" ")[0] not in installs]
+    lines += [_come_line(s, there.get(name)) for name, s in installs.items()]
+    if installs:
+        lines.append(step_line("+", "fetch", sizes_of(plan)))
+    if proofs := [s for s in plan.steps if s.action == "prove"]:
+        names, device = ", ".join(s.subject for s in proofs), proofs[0].args["device"]
+        text = word("cli.plan.prove", jobs=names, level="quick", device=device)
+        lines.append(step_line(">", "prove", text))
+    return lines
+
+
+def _gone_line(removal: Step) -> str:
+    return step_line("-", "remove", because(removal.subject, removal.reason))
+
+
+def _come_line(install: Step, removal: Step | None) -> str:
+    """A new one, or the version that was there and the one that comes."""
+    if removal is None or removal.subject == install.subject:
+        return step_line("+", "install", because(install.subject, install.reason))
+    text = f"{removal.subject} -> {install.subject.partition(' ')[2]}"
+    return step_line("+", "replace", because(text, install.reason))
+
+
 def _step_lines(plan: Plan, lock: Lock) -> list[str]:
     by = {action: [s for s in plan.steps if s.action == action] for action in get_args(Action)}
     names = {action: ", ".join(s.subject for s in found) for action, found in by.items()}
-    lines = [_step("-", "remove", _because(s.subject, s.reason)) for s in by["remove"]]
+    lines = [step_line("-", "remove", because(s.subject, s.reason)) for s in by["remove"]]
     where = shown(plan.environment)
     lines += [
-        _step(
+        step_line(
             "+",
             "create",
             word("cli.plan.create", environment=where, what=s.subject, python=s.args["version"]),
         )
         for s in by["create"]
     ]
-    lines += [_step("+", "fetch", s.subject) for s in by["fetch"] if s.kind == "interpreter"]
+    lines += [step_line("+", "fetch", s.subject) for s in by["fetch"] if s.kind == "interpreter"]
     if by["build"]:
-        lines.append(_step("+", "build", word("cli.plan.build", names=names["build"])))
+        lines.append(step_line("+", "build", word("cli.plan.build", names=names["build"])))
     if by["install"]:
-        text = word("cli.plan.install", count=len(by["install"]), sizes=_sizes(plan))
-        lines.append(_step("+", "install", text))
+        text = word("cli.plan.install", count=len(by["install"]), sizes=sizes_of(plan))
+        lines.append(step_line("+", "install", text))
     if by["place"]:
-        lines.append(_step("+", "place", word("cli.plan.place", names=names["place"])))
+        lines.append(step_line("+", "place", word("cli.plan.place", names=names["place"])))
     if by["prove"]:
         device = by["prove"][0].args["device"]
         text = word("cli.plan.prove", jobs=names["prove"], level=lock.smoke.level, device=device)
-        lines.append(_step(">", "prove", text))
-    return lines + [_step(">", "switch", f"{where} -> {_because(s.subject, s.reason)}") for s in by["switch"]]
+        lines.append(step_line(">", "prove", text))
+    return lines + [
+        step_line(">", "switch", f"{where} -> {because(s.subject, s.reason)}") for s in by["switch"]
+    ]
 
 
-def _because(what: str, why: str) -> str:
+def because(what: str, why: str) -> str:
+    """What a step is about, and why it is taken."""
     return word("cli.plan.because", what=what, why=why)
 
 
-def _step(sign: str, action: str, text: str) -> str:
+def step_line(sign: str, action: str, text: str) -> str:
+    """`  + install   numpy 1.26.4`."""
     colour = "red" if sign == "-" else "green"
     return f"  {paint(sign, fg=colour)} {pad(word(f'cli.step.{action}'), 10)}{text}"
 
 
-def _sizes(plan: Plan) -> str:
+def sizes_of(plan: Plan) -> str:
     sizes = plan.sizes
     fetch = word("cli.sizes.fetch", size=size(sizes.fetch)) if sizes.fetch else word("cli.sizes.nothing")
     parts = [word("cli.sizes.and-unknown", fetch=fetch, count=sizes.unknown) if sizes.unknown else fetch]

@@ -14,7 +14,8 @@ from provision.cli.language import language
 
 if TYPE_CHECKING:
     from provision.diagnosing.doctor import Layer
-    from provision.pipeline.doctor import Answer, Question
+    from provision.pipeline.doctor import Answer
+    from provision.pipeline.environments import Prepared
     from provision.pipeline.mending import Mended
     from provision.pipeline.session import Session
 
@@ -50,7 +51,10 @@ def command(
         lang="zh" if language() == "zh" and not as_json else "en",
     )
     answer = run_doctor(session, question)
-    fixes = _mend(session, question, answer, yes) if fix else None
+    screen = not as_json and not quiet
+    if fix and screen and not answer.case.ours:
+        _show(answer, quiet)
+    fixes = _mend(session, answer, yes, screen) if fix else None
     if fixes and fixes.mended:
         answer = run_doctor(session, question)
     if as_json:
@@ -58,33 +62,71 @@ def command(
 
         print_json({**_document(answer), **({"fixes": fixes.to_json()} if fixes else {})})
     else:
-        _show(answer, quiet)
+        if fixes is None or fixes.mended or quiet or answer.case.ours:
+            _show(answer, quiet)
         if fixes and not fixes.mended:
             _show_fixes(fixes, answer)
     return 0 if answer.examination.sound else 1
 
 
-def _mend(session: Session, question: Question, answer: Answer, yes: bool) -> Mended:
+def _mend(session: Session, answer: Answer, yes: bool, screen: bool) -> Mended:
     from provision.pipeline.mending import mend
 
+    def show(prepared: Prepared) -> None:
+        if screen and prepared.plan.steps:
+            _show_change(prepared, answer)
+
     try:
-        return mend(session, question, answer, yes)
+        return mend(session, answer, yes, show)
     finally:
         session.reporter.close()  # type: ignore[attr-defined]
+
+
+def _show_change(prepared: Prepared, answer: Answer) -> None:
+    from provision.cli.rendering import finding_lines, say
+    from provision.cli.showing import change_lines
+
+    say()
+    say(f"{answer.case.speaker.word('fix-plan')}:")
+    for line in change_lines(prepared.plan):
+        say(line)
+    for note in prepared.plan.notes:
+        for line in finding_lines(note, sys.stdout):
+            say(line)
 
 
 def _show_fixes(mended: Mended, answer: Answer) -> None:
     from provision.cli.rendering import paint, say
 
     word = answer.case.speaker.word
+    _show_why_not(mended, answer)
+    left = [one for one in mended.fixes if one.kind != "change"]
+    if mended.fixes and not left:
+        return
     say()
     say(f"{word('fix-title')}:")
-    if not mended.fixes:
+    if not left:
         say(f"  {word('fix-nothing')}")
-    for one in mended.fixes:
+    for one in left:
         say(f"  {word(f'fix-{one.kind}')}  {paint(f'[{one.code}]', dim=True)}")
         for line in one.lines:
             say(f"    {line}")
+
+
+def _show_why_not(mended: Mended, answer: Answer) -> None:
+    """Why what was planned is not done."""
+    from provision.cli.rendering import finding_lines, say
+
+    plan = mended.plan
+    planned = plan is not None and bool(plan.steps) and not plan.blockers
+    if not planned and not mended.findings:
+        return
+    said = "fix-cannot" if not planned else "fix-taken-back" if mended.findings else "fix-ask"
+    say()
+    say(answer.case.speaker.word(said, subject=answer.subject.shown))
+    for finding in mended.findings:
+        for line in finding_lines(finding, sys.stdout):
+            say(line)
 
 
 def _document(answer: Answer) -> dict[str, Any]:

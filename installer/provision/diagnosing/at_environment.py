@@ -100,7 +100,7 @@ def _missing_files(case: Case, env: Environment) -> Iterator[Finding]:
     for name, paths in (case.files.missing if case.files else {}).items():
         lost = [p for p in paths if not p.startswith("..")]
         copies = env.copies(name)
-        if not _matters(lost) or len(copies) > 1:
+        if not matters(lost) or len(copies) > 1:
             continue
         yield case.speaker.finding(
             "files-missing", [(f"{copies[0].info}/RECORD", p) for p in lost[:_SHOWN]],
@@ -131,7 +131,7 @@ def _is_library(path: str) -> bool:
     return path.endswith((".so", ".pyd", ".dll", ".dylib")) or ".so." in path
 
 
-def _matters(paths: list[str]) -> bool:
+def matters(paths: list[str]) -> bool:
     """Code or libraries are gone, not only a licence text or a test."""
     return any(p.endswith(".py") or _is_library(p) for p in paths)
 
@@ -140,12 +140,12 @@ def _families(case: Case, env: Environment) -> Iterator[Finding]:
     told: set[tuple[str, ...]] = set()
     for row in case.knowledge.rows(FamilyRow):
         there = [name for name in row.members if name in case.installed and name not in env.conda]
-        if _collide(there, row):
+        if collide(there, row):
             told.add(tuple(sorted(there)))
             proof = [(f"knowledge {row.id}", row.source)]
             yield case.speaker.finding(
                 "family-conflict", proof, names=" + ".join(f"{n} {case.installed[n]}" for n in there),
-                folder=row.folder, why=row.why, spaced=" ".join(there), keep=_kept(case, there), **case.commands,
+                folder=row.folder, why=row.why, spaced=" ".join(there), keep=kept(case, there), **case.commands,
             )  # fmt: skip
     for names, paths in (case.files.shared if case.files else {}).items():
         if not any(set(names) <= set(known) for known in told) and len(env.copies(names[0])) == 1:
@@ -154,7 +154,7 @@ def _families(case: Case, env: Environment) -> Iterator[Finding]:
             )
 
 
-def _kept(case: Case, there: list[str]) -> str:
+def kept(case: Case, there: list[str]) -> str:
     """The member to install again: one for the device that is wanted, or for the CPU; nightlies last."""
     cpu = [name for name in there if name.endswith("-cpu")]
     rest = sorted((name for name in there if name not in cpu), key=lambda name: "nightly" in name)
@@ -162,7 +162,7 @@ def _kept(case: Case, there: list[str]) -> str:
     return f"{name}=={case.installed[name]}"
 
 
-def _collide(there: list[str], row: FamilyRow) -> bool:
+def collide(there: list[str], row: FamilyRow) -> bool:
     """At least two members that are no pair on purpose."""
     return any(row.clash(first, second) for first, second in combinations(there, 2))
 
@@ -240,11 +240,11 @@ def _managers(case: Case, env: Environment) -> Iterator[Finding]:
 
 def _requirements(case: Case, env: Environment) -> Iterator[Finding]:
     """What `pip check` would say, for the environment's Python, not for ours."""
-    marks = _marks(env)
+    told = marks(env)
     carriers = {name for row in load_checks().imports for name in row.distributions}
     unmet: list[tuple[Distribution, Requirement, str]] = []
     for one in env.distributions:
-        for requirement in _asked(one, marks):
+        for requirement in asked(one, told):
             found = case.installed.get(str(canonicalize_name(requirement.name)))
             if found is None and one.name in carriers:
                 yield case.speaker.finding(
@@ -266,11 +266,12 @@ def _plain(requirement: Requirement) -> str:
     return f"{requirement.name}{requirement.specifier}"
 
 
-def _asked(one: Distribution, marks: Mapping[str, str]) -> Iterator[Requirement]:
+def asked(one: Distribution, told: Mapping[str, str]) -> Iterator[Requirement]:
+    """What a distribution requires where the markers are `told`."""
     for text in one.requires:
         try:
             requirement = Requirement(text)
-            if requirement.marker is None or requirement.marker.evaluate(dict(marks)):
+            if requirement.marker is None or requirement.marker.evaluate(dict(told)):
                 yield requirement
         except (InvalidRequirement, UndefinedEnvironmentName):
             continue
@@ -280,7 +281,7 @@ _PLATFORMS = {"windows": ("win32", "Windows", "nt"), "linux": ("linux", "Linux",
               "macos": ("darwin", "Darwin", "posix")}  # fmt: skip
 
 
-def _marks(env: Environment) -> dict[str, str]:
+def marks(env: Environment) -> dict[str, str]:
     """The marker environment of the Python that was examined."""
     system, _, machine = env.target.partition("-")
     platform, name, kind = _PLATFORMS.get(system, _PLATFORMS["linux"])

@@ -20,8 +20,8 @@ LIMIT = 60.0
 
 def framework(case: Case) -> Looked:
     """What the rows know of the pair, then what the imports said."""
-    imported = dict(_imported(case))
-    known = [*by_patches(case, imported), *by_companions(case, imported)]
+    went_well = dict(imported(case))
+    known = [*by_patches(case, went_well), *by_companions(case, went_well)]
     known += [*by_rules(case, "framework"), *by_checks(case, "framework"), *_cpu_builds(case)]
     heard = [f for one in case.carried for f in _import_findings(case, one)]
     if any(f.severity == "error" for f in known):
@@ -35,7 +35,8 @@ def _unasked(case: Case) -> bool:
     return bool(case.carried) and not case.heard
 
 
-def _imported(case: Case) -> Iterator[tuple[str, bool]]:
+def imported(case: Case) -> Iterator[tuple[str, bool]]:
+    """(module, whether its import went well) of all that were tried."""
     for heard in case.heard:
         for event in heard.events:
             if event.get("event") in ("imported", "import-failed"):

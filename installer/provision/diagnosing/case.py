@@ -181,6 +181,12 @@ class Case:
     def of(self, one: Carried) -> Heard | None:
         return next((h for h in self.heard if h.framework == one.framework), None)
 
+    def imports_well(self, one: Carried) -> bool:
+        """Whether its import was tried, and went well."""
+        heard = self.of(one)
+        event = heard.imported(one.module) if heard else None
+        return bool(event and event.get("file"))
+
 
 _AVAILABLE = {
     "cuda": "available", "rocm": "available", "mps": "mps", "xpu": "xpu", "cann": "npu", "neuware": "mlu",

@@ -9,12 +9,17 @@ from typing import Any, Literal
 
 from provision.diagnosing.case import Case
 from provision.diagnosing.doctor import Examination
+from provision.diagnosing.mends import MENDED
 from provision.knowledge.checks import load_checks
 from provision.model.finding import Finding
 
-#: rebuild: from the lock, by `apply --reinstall`. profile: lines for the profile. foreign: a command to run in an
-#: environment that is not ours. person: what no program can do.
-Kind = Literal["rebuild", "profile", "foreign", "person"]
+#: rebuild: from the lock, by `apply --reinstall`. profile: lines for the profile. change: in place, by a plan (`mends`).
+#: foreign: a command to run in an environment that is not ours. person: what no program can do.
+Kind = Literal["rebuild", "profile", "change", "foreign", "person"]
+
+
+#: Environments whose packages may be changed in place; a system's own Python is not.
+_CHANGED = ("venv", "virtualenv", "uv", "conda")
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +52,8 @@ def _fix(case: Case, finding: Finding, profile: str) -> Iterator[Fix]:
         yield Fix(finding.code, "rebuild", (f"provision apply {profile} --reinstall",))
     elif case.ours and kind == "profile":
         yield Fix(finding.code, "profile", tuple(_lines(finding)))
+    elif kind and finding.code in MENDED and case.environment and case.environment.kind in _CHANGED:
+        yield Fix(finding.code, "change", tuple(r.command or r.text for r in finding.remedies[:1]))
     elif kind:
         yield Fix(finding.code, "foreign", tuple(r.command or r.text for r in finding.remedies[:1]))
     else:

@@ -93,9 +93,9 @@ def by_patches(case: Case, imported: Mapping[str, bool]) -> Iterator[Finding]:
     for name, version in case.installed.items():
         for row in case.knowledge.patches(name, version, python or "3.10", case.target):
             severity = load_checks().stages.get(row.stage)
-            works = row.stage == "import" and imported.get(_module(case, name))
+            works = row.stage == "import" and imported.get(module_of(case, name))
             for constraint in row.constraints if severity else ():
-                other, found = _violated(case.installed, constraint)
+                other, found = violated(case.installed, constraint)
                 if other and constraint not in told:
                     told.add(constraint)
                     yield _of_patch(
@@ -103,11 +103,12 @@ def by_patches(case: Case, imported: Mapping[str, bool]) -> Iterator[Finding]:
                     )
 
 
-def _module(case: Case, name: str) -> str:
+def module_of(case: Case, name: str) -> str:
+    """The module that a distribution is imported as."""
     return next((c.module for c in case.carried if c.distribution == name), name.replace("-", "_"))
 
 
-def _violated(installed: Mapping[str, str], constraint: str) -> tuple[str, str]:
+def violated(installed: Mapping[str, str], constraint: str) -> tuple[str, str]:
     """(name, version) of what is installed against a constraint; empty where nothing is."""
     at = next((i for i, c in enumerate(constraint) if c in "<>=!~"), len(constraint))
     name, found = constraint[:at], installed.get(constraint[:at], "")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
@@ -17,20 +18,33 @@ from provision.model.stack import Need, Stack
 from provision.ports import Catalog, CatalogFailure, ClosedPackage, ClosureRequest, ListedFile
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ground:
+    """What a closure stands on (name -> version): `former` versions stay where they still fit; what is `provided`
+    counts for every requirement, and is neither replaced nor pinned."""
+
+    former: Mapping[str, str] = field(default_factory=dict)
+    provided: Mapping[str, str] = field(default_factory=dict)
+
+
+def ground_of(keep: Lock | None) -> Ground:
+    """The versions of a former lock."""
+    return Ground(former={a.name: a.version for a in keep.packages} if keep else {})
+
+
 def lock(
     stack: Stack,
     profile: Profile,
     catalog: Catalog,
     digests: Digests,
-    keep: Lock | None,
+    ground: Ground,
     names: LookAlikes,
 ) -> Lock:
     """Pin every file of the stack's closure.
 
-    `keep` is a former lock whose versions stay where they still fit. `names` are known look-alikes
-    for the messages. Raises UnsatisfiableError with the reasons.
+    `names` are known look-alikes for the messages. Raises UnsatisfiableError with the reasons.
     """
-    closure = _close(stack, profile, catalog, keep, names)
+    closure = _ask(_request(stack, profile, ground), catalog, names)
     packages = tuple(sorted((_artifact(p, stack) for p in closure), key=lambda a: a.name))
     build = _build_packages(stack, catalog, closure, packages, names)
     return _made(stack, profile, digests, packages, build)
@@ -81,7 +95,7 @@ def _imports(profile: Profile) -> tuple[str, ...]:
     return tuple(canonicalize_name(Requirement(text).name) for text in profile.packages)
 
 
-def _request(stack: Stack, profile: Profile, keep: Lock | None) -> ClosureRequest:
+def _request(stack: Stack, profile: Profile, ground: Ground) -> ClosureRequest:
     by_kind = {
         kind: tuple(p.requirement for p in stack.patches if p.kind == kind)
         for kind in ("constraint", "override", "add")
@@ -94,14 +108,9 @@ def _request(stack: Stack, profile: Profile, keep: Lock | None) -> ClosureReques
         target=stack.target,
         indexes=stack.indexes,
         as_of=profile.as_of,
-        preferences={a.name: a.version for a in keep.packages} if keep else {},
+        preferences=ground.former,
+        provided=ground.provided,
     )
-
-
-def _close(
-    stack: Stack, profile: Profile, catalog: Catalog, keep: Lock | None, names: LookAlikes
-) -> tuple[ClosedPackage, ...]:
-    return _ask(_request(stack, profile, keep), catalog, names)
 
 
 def close_wheels(

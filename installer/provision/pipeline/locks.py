@@ -14,7 +14,7 @@ from provision.knowledge import Knowledge
 from provision.loading import profile_digest
 from provision.loading.lines import index_line
 from provision.locking.diffing import named
-from provision.locking.pypi import again
+from provision.locking.pypi import Ground, again, ground_of
 from provision.locking.pypi import lock as close_stack
 from provision.messages import message
 from provision.model.finding import Finding, LockError, ProvisionError, Remedy, UnsatisfiableError, UsageError
@@ -246,7 +246,10 @@ def make_lock(
             raise
         try:
             stack = vendor.without(stack) if partial else vendor.located(stack, folder)
-            made = _lock_stack(stack, profile, session.catalog, session.knowledge, keep)
+            if keep is not None:
+                kept = [(a.name, a.version) for a in keep.packages]
+                stack = _patched(stack, kept, session.knowledge)
+            made = lock_stack(stack, profile, session.catalog, session.knowledge, ground_of(keep))
             vendor.check_hashes(made, stack)
             return made
         except UnsatisfiableError as error:
@@ -286,20 +289,18 @@ def _refused(stack: Stack, error: UnsatisfiableError) -> Rejected:
     return Rejected(axis="closure", value=identity(stack), because=because, rule="closure")
 
 
-def _lock_stack(
-    stack: Stack, profile: Profile, catalog: Catalog, knowledge: Knowledge, keep: Lock | None
+def lock_stack(
+    stack: Stack, profile: Profile, catalog: Catalog, knowledge: Knowledge, ground: Ground
 ) -> Lock:
     """Close the stack; patches that the closed packages ask for are added, then it is closed again."""
-    if keep is not None:
-        stack = _patched(stack, [(a.name, a.version) for a in keep.packages], knowledge)
     digests = Digests(profile=profile_digest(profile), knowledge="")
     for _ in range(_ROUNDS):
-        made = close_stack(stack, profile, catalog, digests, keep, look_alikes(knowledge))
+        made = close_stack(stack, profile, catalog, digests, ground, look_alikes(knowledge))
         patched = _patched(stack, [(a.name, a.version) for a in made.packages], knowledge)
         if patched == stack:
             break
         stack = patched
-    if found := clashes([a.name for a in made.packages], knowledge):
+    if found := clashes([*(a.name for a in made.packages), *ground.provided], knowledge):
         raise UnsatisfiableError(found)
     return _without_idle_patches(made, knowledge)
 
