@@ -146,6 +146,8 @@ class Case:
         python = f'"{env.python}"' if " " in env.python else env.python
         if env.kind == "uv" or "pip" not in self.installed:
             return {verb: f"uv pip {verb} --python {python}" for verb in ("install", "uninstall")}
+        if self.os == "windows" and python.startswith('"'):
+            python = f"& {python}"  # PowerShell takes a quoted path alone for a text.
         return {"install": f"{python} -m pip install", "uninstall": f"{python} -m pip uninstall -y"}
 
     def index_of(self, version: str) -> str:

@@ -9,6 +9,7 @@ from typing import Any, BinaryIO, Literal
 
 from provision.diagnosing.facts import UNKNOWN, Facts, derive, facts_of, fill, holds, unknown
 from provision.diagnosing.reading import Line, Words, interesting
+from provision.diagnosing.shells import powershell
 from provision.knowledge.symptoms import (
     Cause,
     Kind,
@@ -337,7 +338,13 @@ class _Judge:
         for way in list(dict.fromkeys(ways))[:_WAYS]:
             text, run = fill(way.text.say(self.lang), facts), fill(way.run, facts)
             if UNKNOWN not in text:
-                yield Remedy(text, "" if UNKNOWN in run else run)
+                yield Remedy(text, "" if UNKNOWN in run else powershell(run) if self._on_windows() else run)
+
+    def _on_windows(self) -> bool:
+        """By the machine where it is known, else by what the log says; else as told."""
+        if "os" in self.facts:
+            return self.facts["os"] == "windows"
+        return "seen.log-windows" in self.facts or self.facts.get("shell") == "powershell"
 
 
 def _complete(row: Symptom, hit: _Hit) -> bool:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from provision.diagnosing.facts import UNKNOWN, fill
+from provision.diagnosing.shells import powershell
 from provision.knowledge.checks import Check, load_checks
 from provision.knowledge.symptoms import Lang
 from provision.messages import said
@@ -19,9 +20,10 @@ Proof = Iterable[tuple[str, str]]
 
 @dataclass(frozen=True, slots=True)
 class Speaker:
-    """Says findings and words in one language."""
+    """Says findings and words in one language, commands for one system's shell."""
 
     lang: Lang = "en"
+    os: str = "linux"
 
     def word(self, name: str, /, **words: object) -> str:
         return fill(load_checks().words[name].say(self.lang), _texts(words, self.lang))
@@ -45,7 +47,8 @@ class Speaker:
     def _ways(self, row: Check, told: Mapping[str, str]) -> Iterable[Remedy]:
         for way in row.ways:
             run = fill(way.run, told)
-            yield Remedy(fill(way.text.say(self.lang), told), "" if UNKNOWN in run else run)
+            command = "" if UNKNOWN in run else powershell(run) if self.os == "windows" else run
+            yield Remedy(fill(way.text.say(self.lang), told), command)
 
 
 def _texts(words: Mapping[str, object], lang: Lang) -> dict[str, str]:

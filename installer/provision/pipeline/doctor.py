@@ -90,7 +90,7 @@ def gather(session: Session, question: Question) -> tuple[Case, Subject]:
     machine, findings = _machine(session, reader)
     case = Case(
         knowledge=session.knowledge,
-        speaker=Speaker(question.lang),
+        speaker=Speaker(question.lang, machine.os if machine else session.host_target().partition("-")[0]),
         reference=subject.profile or subject.shown,
         machine=machine,
         machine_findings=findings,
@@ -126,7 +126,7 @@ def _listed(session: Session, question: Question) -> Case:
     machine = session.machine if session.machine_file else None
     return Case(
         knowledge=session.knowledge,
-        speaker=Speaker(question.lang),
+        speaker=Speaker(question.lang, machine.os if machine else session.host_target().partition("-")[0]),
         machine=machine,
         environment=of_list(found, machine.target if machine else session.host_target()),
         variables=dict(machine.environment) if machine else {},

@@ -36,7 +36,7 @@ def facts(session: Session, installed: Path | None, environment: str | None) -> 
     environment."""
     from provision.diagnosing.facts import facts_of, installed_facts
 
-    found: dict[str, str] = {}
+    found = {"shell": "powershell"} if sys.platform == "win32" else {}
     if environment or session.machine_file:
         found |= facts_of(session.machine)
     if environment:

@@ -1,0 +1,48 @@
+"""Commands of remedies as PowerShell takes them: rows write them for a POSIX shell. Pure."""
+
+from __future__ import annotations
+
+import re
+
+#: Commands one after the other; what stands in quotes belongs together.
+_PART = re.compile(r"""((?:"[^"]*"|'[^']*'|&(?!&)|[^"'&;])+)(?:&&|;|$)\s*""")
+_EXPORT = re.compile(r"export ((?:\w+=[^\s$]+ ?)+)")
+_UNSET = re.compile(r"unset (\w+)")
+_REMOVE = re.compile(r"rm -r (.+)")
+_BEFORE = re.compile(r"(\w+)=([^\s$]*) (\S.*)")
+_GREP = re.compile(r"\| grep(?: -\w+)* (\S+)")
+_QUOTED = re.compile(r"""("[^"]*")|'([^'"$]*)'""")
+
+
+def powershell(command: str) -> str:
+    """The same command for Windows PowerShell, which knows neither `&&` nor `export`; requirements stand in double
+    quotes, so that cmd takes their lines too. What is not recognised stays as it is."""
+    parts = [match[1].strip() for match in _PART.finditer(command)]
+    return "; ".join(_one(part) for part in parts if part) or command
+
+
+def _one(command: str) -> str:
+    if match := _EXPORT.fullmatch(command):
+        return "; ".join(_set(*pair.split("=", 1)) for pair in match[1].split())
+    if match := _UNSET.fullmatch(command):
+        return f"Remove-Item Env:{match[1]}"
+    if match := _REMOVE.fullmatch(command):
+        return f"Remove-Item -Recurse {', '.join(re.findall(_WORD, match[1]))}"
+    if match := _BEFORE.fullmatch(command):
+        return f"{_set(match[1], match[2])}; {_one(match[3])}"
+    if command.startswith("env |"):
+        command = f"Get-ChildItem Env:{command[3:]}"
+    command = _GREP.sub(r"| Select-String \1", command)
+    # A quoted path alone is a text there, not a program.
+    return ("& " if command.startswith('"') else "") + _QUOTED.sub(_doubly, command)
+
+
+_WORD = r"'[^']*'|\S+"
+
+
+def _doubly(match: re.Match[str]) -> str:
+    return match[1] or f'"{match[2]}"'
+
+
+def _set(name: str, value: str) -> str:
+    return f"$env:{name} = '{value}'"

@@ -1,0 +1,78 @@
+"""Commands of remedies as PowerShell takes them."""
+
+from __future__ import annotations
+
+import io
+
+import pytest
+
+from provision.diagnosing.explain import explain_bytes
+from provision.diagnosing.saying import Speaker
+from provision.diagnosing.shells import powershell
+
+
+@pytest.mark.parametrize(
+    ("posix", "windows"),
+    [
+        ("export PYTHONUTF8=1", "$env:PYTHONUTF8 = '1'"),
+        ("export A=1 B=/x", "$env:A = '1'; $env:B = '/x'"),
+        ("unset CUDA_VISIBLE_DEVICES", "Remove-Item Env:CUDA_VISIBLE_DEVICES"),
+        (r"rm -r 'C:\a b\~umpy' 'C:\c'", r"Remove-Item -Recurse 'C:\a b\~umpy', 'C:\c'"),
+        ("CUDA_VISIBLE_DEVICES= python train.py", "$env:CUDA_VISIBLE_DEVICES = ''; python train.py"),
+        ("pip install 'numpy<2'", 'pip install "numpy<2"'),
+        ("pip uninstall -y a b && pip install a==1", "pip uninstall -y a b; pip install a==1"),
+        (r'"C:\a b\python.exe" -m pip check', r'& "C:\a b\python.exe" -m pip check'),
+        (r'& "C:\a b\python.exe" -m pip check', r'& "C:\a b\python.exe" -m pip check'),
+        ("env | grep -i proxy; pip config list", "Get-ChildItem Env: | Select-String proxy; pip config list"),
+        ('python -c "import torch; print(torch.version.cuda)"', 'python -c "import torch; print(torch.version.cuda)"'),
+        ('python -c "print(\'a\' && 1); x"', 'python -c "print(\'a\' && 1); x"'),
+        ("nvidia-smi", "nvidia-smi"),
+        ("", ""),
+    ],
+)  # fmt: skip
+def test_a_command_in_powershell(posix: str, windows: str) -> None:
+    assert powershell(posix) == windows
+
+
+LOG = "UnicodeDecodeError: 'gbk' codec can't decode byte 0x80 in position 21: illegal multibyte sequence\n"
+
+
+def commands(log: str, facts: dict[str, str]) -> list[str]:
+    return [
+        r.command for f in explain_bytes(io.BytesIO(log.encode()), None, facts).findings for r in f.remedies
+    ]
+
+
+@pytest.mark.parametrize(
+    ("log", "facts"),
+    [
+        (LOG, {"os": "windows"}),
+        (LOG, {"shell": "powershell"}),
+        (f'  File "C:\\Users\\me\\x.py", line 1, in <module>\n{LOG}', {}),
+    ],
+)
+def test_a_log_of_windows_has_commands_for_windows(log: str, facts: dict[str, str]) -> None:
+    assert "$env:PYTHONUTF8 = '1'" in commands(log, facts)
+
+
+@pytest.mark.parametrize(
+    ("log", "facts"),
+    [
+        (LOG, {}),
+        (LOG, {"os": "linux", "shell": "powershell"}),
+        (f'  File "C:\\Users\\me\\x.py", line 1, in <module>\n{LOG}', {"os": "linux"}),
+        (f"see https://example.org/c:/x\n{LOG}", {}),
+    ],
+)
+def test_any_other_log_has_them_for_posix(log: str, facts: dict[str, str]) -> None:
+    assert "export PYTHONUTF8=1" in commands(log, facts)
+
+
+def test_doctor_speaks_for_the_machine_that_it_examines() -> None:
+    words = {"value": "x"}
+    assert [r.command for r in Speaker("en", "windows").finding("pythonhome-set", **words).remedies] == [
+        "Remove-Item Env:PYTHONHOME"
+    ]
+    assert [r.command for r in Speaker("en").finding("pythonhome-set", **words).remedies] == [
+        "unset PYTHONHOME"
+    ]
