@@ -13,7 +13,7 @@ ROOT = Path(__file__).parents[2] / "installer" / "provision"
 LEVELS = {
     "messages": -1,
     "model": 0,
-    "knowledge": 1, "ports": 1, "documents": 1, "parsed": 0,
+    "knowledge": 1, "ports": 1, "documents": 1, "parsed": 0, "shells": 0,
     "prefix": 2, "condaprefix": 2.5,
     "loading": 3, "linting": 3, "detecting": 3, "resolving": 3, "locking": 3, "artifacts": 3, "inspecting": 3,
     "stocktaking": 3, "repairing": 3,

@@ -6,9 +6,11 @@ import io
 
 import pytest
 
+from provision.cli.rendering import way_lines
 from provision.diagnosing.explain import explain_bytes
 from provision.diagnosing.saying import Speaker
-from provision.diagnosing.shells import powershell
+from provision.model.finding import Remedy
+from provision.shells import powershell
 
 
 @pytest.mark.parametrize(
@@ -32,6 +34,7 @@ from provision.diagnosing.shells import powershell
 )  # fmt: skip
 def test_a_command_in_powershell(posix: str, windows: str) -> None:
     assert powershell(posix) == windows
+    assert powershell(windows) == windows
 
 
 LOG = "UnicodeDecodeError: 'gbk' codec can't decode byte 0x80 in position 21: illegal multibyte sequence\n"
@@ -76,3 +79,12 @@ def test_doctor_speaks_for_the_machine_that_it_examines() -> None:
     assert [r.command for r in Speaker("en").finding("pythonhome-set", **words).remedies] == [
         "unset PYTHONHOME"
     ]
+
+
+def test_screens_on_windows_speak_its_shell(monkeypatch: pytest.MonkeyPatch) -> None:
+    """But for what may be about another machine."""
+    ways = (Remedy("Set it.", "export PROVISION_CACHE=/path"),)
+    assert way_lines(ways, io.StringIO())[-1].endswith("  export PROVISION_CACHE=/path")
+    monkeypatch.setattr("sys.platform", "win32")
+    assert way_lines(ways, io.StringIO())[-1].endswith("  $env:PROVISION_CACHE = '/path'")
+    assert way_lines(ways, io.StringIO(), elsewhere=True)[-1].endswith("  export PROVISION_CACHE=/path")

@@ -45,8 +45,9 @@ def print_findings(findings: Iterable[Finding], err: bool = True) -> None:
             say(line, err=err)
 
 
-def finding_lines(finding: Finding, stream: TextIO) -> list[str]:
-    """The fact first, then its evidence, then the ways out."""
+def finding_lines(finding: Finding, stream: TextIO, elsewhere: bool = False) -> list[str]:
+    """The fact first, then its evidence, then the ways out. `elsewhere`: it may be about another machine, and its
+    commands are for that one's shell."""
     head = paint(word(f"cli.{finding.severity}"), stream, fg=COLOURS[finding.severity], bold=True)
     lines = [
         f"{head}{word('cli.colon')}{local(finding.summary)}  {paint(f'[{finding.code}]', stream, dim=True)}"
@@ -57,10 +58,10 @@ def finding_lines(finding: Finding, stream: TextIO) -> list[str]:
     for number, one in enumerate(evidence[:4]):
         text = f"{local(one.source)}{word('cli.colon')}{local(one.text)}" if one.text else local(one.source)
         lines += block(word("cli.evidence") if number == 0 else "", text)
-    return [*lines, *way_lines(remedies, stream)]
+    return [*lines, *way_lines(remedies, stream, elsewhere)]
 
 
-def way_lines(remedies: Sequence[Remedy], stream: TextIO) -> list[str]:
+def way_lines(remedies: Sequence[Remedy], stream: TextIO, elsewhere: bool = False) -> list[str]:
     """The ways out, numbered if there are several, each with its command below it."""
     lines: list[str] = []
     for number, remedy in enumerate(remedies):
@@ -68,8 +69,18 @@ def way_lines(remedies: Sequence[Remedy], stream: TextIO) -> list[str]:
         count = "" if len(remedies) == 1 else f"{number + 1}  "
         lines.append(_labelled(label, f"{count}{local(remedy.text)}"))
         if remedy.command:
-            lines.append(_labelled("", f"{' ' * len(count)}{paint(remedy.command, stream, bold=True)}"))
+            command = remedy.command if elsewhere else _here(remedy.command)
+            lines.append(_labelled("", f"{' ' * len(count)}{paint(command, stream, bold=True)}"))
     return lines
+
+
+def _here(command: str) -> str:
+    """A command for a shell of this machine."""
+    if sys.platform != "win32":
+        return command
+    from provision.shells import powershell
+
+    return powershell(command)
 
 
 def _without_snippet(finding: Finding) -> tuple[str, tuple[Evidence, ...], tuple[Remedy, ...]]:

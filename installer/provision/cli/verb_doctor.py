@@ -125,7 +125,7 @@ def _show_why_not(mended: Mended, answer: Answer) -> None:
     say()
     say(answer.case.speaker.word(said, subject=answer.subject.shown))
     for finding in mended.findings:
-        for line in finding_lines(finding, sys.stdout):
+        for line in finding_lines(finding, sys.stdout, elsewhere=True):
             say(line)
 
 
@@ -155,7 +155,7 @@ def _show(answer: Answer, quiet: bool) -> None:
             say()
             say(f"{speaker.word(title)}:")
             for finding in group:
-                for line in finding_lines(finding, sys.stdout):
+                for line in finding_lines(finding, sys.stdout, elsewhere=True):
                     say(line)
     if not quiet and not errors:
         say()

@@ -67,7 +67,7 @@ def _show(said: Explanation, told: bool) -> None:
     say(said.summary)
     for finding in said.findings:
         say()
-        for line in finding_lines(finding, sys.stdout):
+        for line in finding_lines(finding, sys.stdout, elsewhere=True):
             say(line)
     follows, harmless = word("cli.explain.follows"), word("cli.explain.harmless")
     for title, group in ((follows, said.consequences), (harmless, said.noise)):

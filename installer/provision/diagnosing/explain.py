@@ -9,7 +9,6 @@ from typing import Any, BinaryIO, Literal
 
 from provision.diagnosing.facts import UNKNOWN, Facts, derive, facts_of, fill, holds, unknown
 from provision.diagnosing.reading import Line, Words, interesting
-from provision.diagnosing.shells import powershell
 from provision.knowledge.symptoms import (
     Cause,
     Kind,
@@ -23,6 +22,7 @@ from provision.knowledge.symptoms import (
 )
 from provision.model.finding import Evidence, Finding, Remedy, Severity
 from provision.model.machine import Machine
+from provision.shells import powershell
 
 Verdict = Literal["fault", "unknown", "harmless", "nothing"]
 

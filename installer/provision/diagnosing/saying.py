@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from provision.diagnosing.facts import UNKNOWN, fill
-from provision.diagnosing.shells import powershell
 from provision.knowledge.checks import Check, load_checks
 from provision.knowledge.symptoms import Lang
 from provision.messages import said
 from provision.model.finding import Evidence, Finding, Remedy, Severity
+from provision.shells import powershell
 
 #: How packages are installed and removed where no environment is known.
 PIP = {"install": "pip install", "uninstall": "pip uninstall -y"}

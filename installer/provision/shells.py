@@ -12,11 +12,16 @@ _REMOVE = re.compile(r"rm -r (.+)")
 _BEFORE = re.compile(r"(\w+)=([^\s$]*) (\S.*)")
 _GREP = re.compile(r"\| grep(?: -\w+)* (\S+)")
 _QUOTED = re.compile(r"""("[^"]*")|'([^'"$]*)'""")
+_WORD = r"'[^']*'|\S+"
+#: How a command begins that is PowerShell's already.
+_ITS_OWN = ("$env:", "Remove-Item ", "Get-ChildItem ", "& ")
 
 
 def powershell(command: str) -> str:
     """The same command for Windows PowerShell, which knows neither `&&` nor `export`; requirements stand in double
-    quotes, so that cmd takes their lines too. What is not recognised stays as it is."""
+    quotes, so that cmd takes their lines too. What is not recognised stays as it is, so does what is its own."""
+    if command.startswith(_ITS_OWN):
+        return command
     parts = [match[1].strip() for match in _PART.finditer(command)]
     return "; ".join(_one(part) for part in parts if part) or command
 
@@ -35,9 +40,6 @@ def _one(command: str) -> str:
     command = _GREP.sub(r"| Select-String \1", command)
     # A quoted path alone is a text there, not a program.
     return ("& " if command.startswith('"') else "") + _QUOTED.sub(_doubly, command)
-
-
-_WORD = r"'[^']*'|\S+"
 
 
 def _doubly(match: re.Match[str]) -> str:
