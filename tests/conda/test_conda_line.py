@@ -61,6 +61,29 @@ def test_from_profile_to_proven_environment(
     _files_are_held_against_condas_records(folder)
 
 
+def test_conda_packages_and_wheels_are_carried_in_a_bundle(
+    channel: Channel, index: LoopbackIndex, folder: Path, tmp_path: Path
+) -> None:
+    index.wheel("extra", "1.0")
+    path = write(folder, "packages: [alpha, native]\nsmoke: {jobs: [imports]}\n", more=", wheels: [extra]")
+    assert provision(folder, "lock", path.name).code == 0
+    ran = provision(folder, "bundle", path.name, "-o", "carry", "--json")
+    assert ran.code == 0, ran
+    names = sorted(
+        p.relative_to(folder / "carry/files").as_posix() for p in (folder / "carry/files").rglob("*.*")
+    )
+    assert "conda/alpha-1.0-0.conda" in names
+    assert "pypi/extra-1.0-py3-none-any.whl" in names
+    assert ran.document["locks"][0]["files"] == len(names)
+    channel.folder.rename(tmp_path / "gone")
+    nowhere = "http://127.0.0.1:9/simple"
+    alone = {"PROVISION_CACHE": str(tmp_path / "other"), "UV_DEFAULT_INDEX": nowhere, "UV_INDEX_URL": nowhere}
+    refused = provision(folder, "apply", path.name, "--offline", "--json", env=alone)
+    assert (refused.code, set(refused.codes)) == (5, {"offline-missing"})
+    applied = provision(folder, "apply", path.name, "--bundle", "carry", "--json", env=alone)
+    assert (applied.code, applied.document["outcome"]) == (0, "changed"), applied
+
+
 def _files_are_held_against_condas_records(folder: Path) -> None:
     """Wheels by RECORD, conda's packages by conda-meta; a file with the prefix written into it as it stands there."""
     sound = provision(folder, "verify", "--files", "--json")

@@ -43,6 +43,12 @@ def machine_option(function: F) -> F:
     )(function)
 
 
+def bundle_option(function: F) -> F:
+    return click.option(
+        "--bundle", type=click.Path(exists=True, file_okay=False, path_type=Path), metavar="DIR"
+    )(function)
+
+
 def gate_options(function: F) -> F:
     """Options about the machine that the environment must run on."""
     function = click.option("--force", metavar="REASON", default="")(function)
@@ -146,14 +152,14 @@ def _library_paths(ctx: click.Context, param: click.Parameter, value: tuple[str,
 def make_session(
     *, quiet: bool, as_json: bool, offline: bool = False, machine_file: Path | None = None,
     overrides: Mapping[str, str] | None = None,
-    libraries: dict[str, Path] | None = None,
+    libraries: dict[str, Path] | None = None, bundle: Path | None = None,
 ) -> Session:  # fmt: skip
     from provision.cli.progress import HumanReporter
 
     reporter = HumanReporter(quiet=quiet)
     session = Session(
-        offline=offline, machine_file=machine_file, overrides=overrides or {}, reporter=reporter,
-        libraries=libraries or {},
+        offline=offline or bundle is not None, machine_file=machine_file, overrides=overrides or {},
+        reporter=reporter, libraries=libraries or {}, bundle_folder=bundle.absolute() if bundle else None,
     )  # fmt: skip
     session.confirm = _asker(as_json)
     session.judged = _teller(reporter)

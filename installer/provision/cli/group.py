@@ -39,6 +39,7 @@ VERBS = (
     "report",
     "init",
     "export",
+    "bundle",
     "knowledge",
     "schema",
     "completion",

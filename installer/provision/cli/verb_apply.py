@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from provision.cli.common import (
+    bundle_option,
     device_option,
     environment_option,
     gate_options,
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
 @click.option("--reinstall", is_flag=True)
 @gate_options
 @library_options
+@bundle_option
 @world_options
 @json_option
 @quiet_option
@@ -111,7 +113,7 @@ def _apply(profile: str, chosen: dict[str, Any], as_json: bool, quiet: bool) -> 
 
     session = make_session(
         quiet=quiet, as_json=as_json, offline=chosen["offline"], machine_file=chosen["machine_file"],
-        libraries=chosen["libraries"],
+        libraries=chosen["libraries"], bundle=chosen["bundle"],
     )  # fmt: skip
     options = Options(
         environment=chosen["environment"], device=chosen["device"], python=chosen["python"],

@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from provision.cli.common import (
+    bundle_option,
     device_option,
     environment_option,
     gate_options,
@@ -34,6 +35,7 @@ from provision.messages import message
 @click.option("--exit-code", is_flag=True)
 @gate_options
 @set_option
+@bundle_option
 @world_options
 @json_option
 @quiet_option
@@ -50,6 +52,7 @@ def command(
         offline=chosen.pop("offline"),
         machine_file=chosen.pop("machine_file"),
         overrides=chosen.pop("overrides", None),
+        bundle=chosen.pop("bundle"),
     )
     options = Options(**chosen, partial=True)
     if out is not None and options.in_place:

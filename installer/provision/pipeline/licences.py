@@ -56,6 +56,12 @@ def withheld(plan: Plan, made: Lock, session: Session) -> Plan:
     return replace(plan, blockers=(*plan.blockers, _finding(made, licences))) if licences else plan
 
 
+def unaccepted(made: Lock, session: Session) -> Finding | None:
+    """What there is to accept before the files of a lock are fetched; None if nothing."""
+    licences = open_licences(session, made)
+    return _finding(made, licences) if licences else None
+
+
 def only_licences(plan: Plan) -> bool:
     """Whether acceptance is all that the plan waits for."""
     return bool(plan.blockers) and all(f.code == CODE for f in plan.blockers)

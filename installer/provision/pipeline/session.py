@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from provision.model.receipt import JobResult
     from provision.pipeline.profiles import Source
     from provision.ports import Catalog, Channels, FactStore, Files, Reporter, Store
+    from provision.world.bundles import Bundle
     from provision.world.catalog import HostCatalog
     from provision.world.conda import RattlerEngine
     from provision.world.indexes import IndexConfig
@@ -57,6 +58,8 @@ class Session:
     #: A conda-lock.yml whose pins a lock takes over.
     taken: Path | None = None
     record: Path | None = None
+    #: A folder with the files of locks, made by `provision bundle`.
+    bundle_folder: Path | None = None
     #: Interpreters that the user named by path and no search finds, and their paths by minor version.
     named: dict[str, Interpreter] = field(default_factory=dict)
     named_paths: dict[str, str] = field(default_factory=dict)
@@ -170,6 +173,12 @@ class Session:
         return RecordedCatalog(self.host_catalog, self.replay, self.record, offline=self.offline)
 
     @cached_property
+    def bundle(self) -> Bundle | None:
+        from provision.world.bundles import Bundle
+
+        return Bundle(self.bundle_folder) if self.bundle_folder else None
+
+    @cached_property
     def conda(self) -> RattlerEngine:
         """Channels and the installer of conda environments; needs the extra `conda` when it is used."""
         from provision.world.channels import host_channels
@@ -179,7 +188,7 @@ class Session:
         settings = host_channels(self.indexes.mapped)
         if self.replay is not None:
             settings = replace(settings, replay=replayed(self.replay, self.cache))
-        return RattlerEngine(settings, self.indexes, self.cache, offline=self.offline)
+        return RattlerEngine(settings, self.indexes, self.cache, offline=self.offline, bundle=self.bundle)
 
     @property
     def channels(self) -> Channels:
@@ -203,7 +212,7 @@ class Session:
 
         return HostSupply(
             self.indexes, self.cache, self.host_catalog, offline=self.offline, given=self.libraries,
-            beside=self.beside,
+            beside=self.beside, bundle=self.bundle,
         )  # fmt: skip
 
     @cached_property

@@ -20,6 +20,7 @@ from provision.messages import message
 from provision.model.finding import ApplyError, Evidence, Finding, Remedy, UsageError
 from provision.model.lock import CondaArtifact
 from provision.ports import CatalogFailure, CondaRequest
+from provision.world.bundles import Bundle, in_bundle
 from provision.world.channels import Channel, ChannelConfig, channel_name
 from provision.world.indexes import IndexConfig, redact_text
 from provision.world.store import Store, Wanted
@@ -39,8 +40,10 @@ class RattlerEngine:
     """
 
     def __init__(
-        self, channels: ChannelConfig, config: IndexConfig, cache: Path, offline: bool = False
-    ) -> None:
+        self, channels: ChannelConfig, config: IndexConfig, cache: Path, offline: bool = False,
+        bundle: Bundle | None = None,
+    ) -> None:  # fmt: skip
+        self._bundle = bundle
         self._channels = channels
         self._config = config
         self._cache = cache
@@ -114,15 +117,20 @@ class RattlerEngine:
 
     def present(self, artifacts: Sequence[CondaArtifact]) -> frozenset[str]:
         kept = Store(self._cache)
-        return frozenset(a.key for a in artifacts if kept.holds(_wanted(a, ())))
+        stored = frozenset(a.key for a in artifacts if kept.holds(wanted_file(a, ())))
+        return stored | in_bundle(self._bundle, (wanted_file(a, ()) for a in artifacts))
 
     def fetch(self, artifacts: Sequence[CondaArtifact], advance: Callable[[int], None]) -> dict[str, str]:
         from provision.world.fetching import Fetcher
 
         fetcher = Fetcher(cache=self._cache, config=self._config, offline=self._offline)
-        wanted = [_wanted(a, (self._place(a),)) for a in artifacts]
+        wanted = [wanted_file(a, (*self._bundled(a), self._place(a))) for a in artifacts]
         paths = fetcher.fetch(wanted, _deltas(advance))
         return {key: str(path) for key, path in paths.items()}
+
+    def _bundled(self, artifact: CondaArtifact) -> tuple[str, ...]:
+        found = self._bundle.find(wanted_file(artifact, ())) if self._bundle else None
+        return (str(found),) if found else ()
 
     def check_way(self, artifacts: Sequence[CondaArtifact]) -> None:
         """Raises BlockedError where a channel is behind a proxy that is not spoken here."""
@@ -319,7 +327,8 @@ def _name_upstream(
         path.write_text(text, encoding="utf-8")
 
 
-def _wanted(artifact: CondaArtifact, urls: Sequence[str]) -> Wanted:
+def wanted_file(artifact: CondaArtifact, urls: Sequence[str] = ()) -> Wanted:
+    """A conda package of a lock as the store names it."""
     return Wanted(
         filename=artifact.file,
         sha256=artifact.sha256 or "",

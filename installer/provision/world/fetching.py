@@ -503,5 +503,5 @@ def _offline(wanted: Wanted) -> Finding:
         "error",
         message("world.offline-missing.summary", filename=wanted.filename),
         message("world.offline-missing.detail", megabytes=megabytes(wanted.size), index=wanted.index),
-        remedies=(Remedy(message("world.offline-missing.way")),),
+        remedies=(Remedy(message("world.offline-missing.way"), "provision bundle PROFILE -o DIR"),),
     )

@@ -11,6 +11,7 @@ from provision.model.finding import ApplyError, BlockedError, Evidence, Finding,
 from provision.model.lock import VENDOR, Artifact, Lock
 from provision.model.stack import Library
 from provision.ports import CatalogFailure, ClosedPackage, ClosureRequest, ListedFile, LocalFile
+from provision.world.bundles import Bundle, in_bundle
 from provision.world.catalog import HostCatalog
 from provision.world.fetching import Fetcher
 from provision.world.indexes import IndexConfig, redact_text
@@ -22,13 +23,15 @@ class HostSupply:
 
     def __init__(
         self, config: IndexConfig, cache: Path, catalog: HostCatalog, offline: bool = False,
-        given: Mapping[str, Path] | None = None, beside: Path | None = None,
+        given: Mapping[str, Path] | None = None, beside: Path | None = None, bundle: Bundle | None = None,
     ) -> None:  # fmt: skip
         """`given`: library -> a file, or a folder of files, that the user has of it; its hash decides all the same.
+        So it does for the files of a `bundle`.
 
         `beside` is the folder that a lock's folder of vendor files is relative to.
         """
         self._beside = beside
+        self._bundle = bundle
         self._config = config
         self._given = dict(given or {})
         self._offline = offline
@@ -37,17 +40,20 @@ class HostSupply:
         self._fetcher = Fetcher(cache=cache, config=config, offline=offline)
 
     def present(self, artifacts: Sequence[Artifact]) -> frozenset[str]:
-        return frozenset(a.sha256 for a in artifacts if self._kept.holds(_wanted(a)))
+        return self._stored(artifacts) | in_bundle(self._bundle, map(wanted_file, artifacts))
+
+    def _stored(self, artifacts: Sequence[Artifact]) -> frozenset[str]:
+        return frozenset(a.sha256 for a in artifacts if self._kept.holds(wanted_file(a)))
 
     def place(self, artifact: Artifact) -> str | None:
-        wanted = _wanted(artifact)
+        wanted = wanted_file(artifact)
         return str(self._kept.path(wanted)) if self._kept.holds(wanted) else None
 
     def fetch(self, lock: Lock, advance: Callable[[int], None]) -> tuple[LocalFile, ...]:
         artifacts = lock.artifacts
         self._check_given(lock)
-        held = self.present(artifacts)
-        wanted = [_wanted(a) for a in artifacts if a.sha256 in held]
+        held = self._stored(artifacts)
+        wanted = [wanted_file(a) for a in artifacts if a.sha256 in held]
         wanted += self._located([a for a in lock.packages if a.sha256 not in held], lock)
         wanted += self._located([a for a in lock.build if a.sha256 not in held], lock)
         wanted += self._located([a for a in lock.archives if a.sha256 not in held], lock)
@@ -57,13 +63,13 @@ class HostSupply:
     def _located(self, missing: Sequence[Artifact], lock: Lock) -> list[Wanted]:
         """Folders of this machine first (they cost nothing), then the address that the index gives."""
         folders = [f for f in map(_folder, (*self._config.find_links, *self._vendor_folder(lock))) if f]
-        own = self._own(lock)
+        own = {**self._bundled(missing), **self._own(lock)}
         remote = [a for a in missing if not a.url and a.file not in own and not _in_folders(a, folders)]
         if absent := [a for a in remote if a.index == VENDOR]:
             raise BlockedError([_vendor_file_missing(a, lock) for a in absent])
         urls = self._addresses(remote, lock) if remote and not self._offline else {}
         return [
-            _wanted(
+            wanted_file(
                 a,
                 [own[a.file]]
                 if a.file in own
@@ -71,6 +77,11 @@ class HostSupply:
             )
             for a in missing
         ]
+
+    def _bundled(self, artifacts: Sequence[Artifact]) -> dict[str, str]:
+        """File name in the lock -> the bundle's file."""
+        found = {a.file: self._bundle.find(wanted_file(a)) for a in artifacts} if self._bundle else {}
+        return {name: str(path) for name, path in found.items() if path}
 
     def _vendor_folder(self, lock: Lock) -> tuple[str, ...]:
         """Where the files of vendors lie: where this machine maps them, or beside the profile."""
@@ -176,7 +187,8 @@ def _in_folders(artifact: Artifact, folders: Sequence[str]) -> bool:
     return any(Path(folder, artifact.file).is_file() for folder in folders)
 
 
-def _wanted(artifact: Artifact, urls: Sequence[str] = ()) -> Wanted:
+def wanted_file(artifact: Artifact, urls: Sequence[str] = ()) -> Wanted:
+    """A file of a lock as the store names it."""
     return Wanted(
         filename=artifact.file,
         sha256=artifact.sha256,

@@ -1,0 +1,88 @@
+"""A bundle: a folder with the files of locks, to be carried to a machine without a network.
+
+`files/<index>/<file>`, so that pip's --find-links takes such a folder as well; a second file of one name has a folder
+of its own, named by the beginning of its hash. `SHA256SUMS` is for people: an apply believes hashes of the lock only.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import shutil
+from collections.abc import Iterable
+from pathlib import Path
+
+from provision.world.store import Store, Wanted, disk_errors, is_complete, publish
+
+_CHUNK = 1 << 20
+
+
+class Bundle:
+    """The files below a folder. Reading takes nothing on trust: who uses a file holds it against its hash."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    def find(self, wanted: Wanted) -> Path | None:
+        """The file of that name and size; None if there is none."""
+        return next((p for p in self._places(wanted) if is_complete(p, wanted.size)), None)
+
+    def put(self, source: Path, wanted: Wanted) -> bool:
+        """Copy a verified file; False if it is there already. A copy, never a link: the bundle leaves this machine."""
+        plain, own = self._places(wanted)
+        with disk_errors(plain):
+            target = own if self._is_another(plain, wanted) else plain
+            if target.is_file() and _is(target, wanted):
+                return False
+            target.parent.mkdir(parents=True, exist_ok=True)
+            part = target.with_name(f"{target.name}.part")
+            shutil.copyfile(source, part)
+            publish(part, target)
+        return True
+
+    def list_sums(self) -> Path:
+        """Write SHA256SUMS over all files, as `sha256sum -c` reads it."""
+        root = self.folder / "files"
+        files = sorted(p for p in root.rglob("*") if p.is_file() and not p.name.endswith(".part"))
+        lines = (f"{_hash(path, 'sha256')}  {path.relative_to(self.folder).as_posix()}\n" for path in files)
+        target = self.folder / "SHA256SUMS"
+        with disk_errors(target):
+            part = target.with_name("SHA256SUMS.part")
+            part.write_text("".join(lines), encoding="utf-8", newline="\n")
+            part.replace(target)
+        return target
+
+    def _is_another(self, path: Path, wanted: Wanted) -> bool:
+        """Whether a rightful file of another content has the name; one that was altered since is replaced."""
+        if not path.is_file() or _is(path, wanted):
+            return False
+        return self._sums().get(path.relative_to(self.folder).as_posix()) in (None, _hash(path, "sha256"))
+
+    def _sums(self) -> dict[str, str]:
+        try:
+            lines = (self.folder / "SHA256SUMS").read_text(encoding="utf-8").splitlines()
+        except OSError:
+            return {}
+        return {name: digest for digest, _, name in (line.partition("  ") for line in lines)}
+
+    def _places(self, wanted: Wanted) -> tuple[Path, Path]:
+        """Raises LockError for a name that would lead out of the folder."""
+        Store(self.folder).path(wanted)
+        folder = self.folder / "files" / wanted.index
+        return folder / wanted.filename, folder / wanted.digest[:12] / wanted.filename
+
+
+def in_bundle(bundle: Bundle | None, wanted: Iterable[Wanted]) -> frozenset[str]:
+    """The digests of the files that a bundle has."""
+    return frozenset(w.key for w in wanted if bundle.find(w)) if bundle else frozenset()
+
+
+def _is(path: Path, wanted: Wanted) -> bool:
+    return is_complete(path, wanted.size) and _hash(path, wanted.algorithm) == wanted.digest
+
+
+def _hash(path: Path, algorithm: str) -> str:
+    digest = hashlib.new(algorithm, usedforsecurity=False)
+    with path.open("rb") as stream:
+        while block := stream.read(_CHUNK):
+            digest.update(block)
+    return digest.hexdigest()
