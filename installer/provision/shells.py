@@ -1,4 +1,5 @@
-"""Commands of remedies as PowerShell takes them: rows write them for a POSIX shell. Pure."""
+"""Commands of remedies: their words in quotes where need be, and the whole as PowerShell takes it (rows write for a POSIX
+shell). Pure."""
 
 from __future__ import annotations
 
@@ -15,6 +16,18 @@ _QUOTED = re.compile(r"""("[^"]*")|'([^'"$]*)'""")
 _WORD = r"'[^']*'|\S+"
 #: How a command begins that is PowerShell's already.
 _ITS_OWN = ("$env:", "Remove-Item ", "Get-ChildItem ", "& ")
+
+
+_SPECIAL = re.compile(r"""[\s'"$&;()<>|*?`!#~]""")
+
+
+def quoted(path: object) -> str:
+    """A path as a word of a command: in quotes where a shell would read more than a name in it."""
+    text = str(path)
+    if not _SPECIAL.search(text):
+        return text
+    # PowerShell and cmd know double quotes; no path of Windows holds one.
+    return f'"{text}"' if "\\" in text else "'" + text.replace("'", "'\\''") + "'"
 
 
 def powershell(command: str) -> str:

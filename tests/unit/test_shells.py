@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import shlex
 
 import pytest
 
@@ -10,7 +11,7 @@ from provision.cli.rendering import way_lines
 from provision.diagnosing.explain import explain_bytes
 from provision.diagnosing.saying import Speaker
 from provision.model.finding import Remedy
-from provision.shells import powershell
+from provision.shells import powershell, quoted
 
 
 @pytest.mark.parametrize(
@@ -79,6 +80,24 @@ def test_doctor_speaks_for_the_machine_that_it_examines() -> None:
     assert [r.command for r in Speaker("en").finding("pythonhome-set", **words).remedies] == [
         "unset PYTHONHOME"
     ]
+
+
+@pytest.mark.parametrize(
+    ("path", "word"),
+    [
+        (".venv", ".venv"),
+        ("项目/环境-1_x.yaml", "项目/环境-1_x.yaml"),
+        ("my env/.venv", "'my env/.venv'"),
+        ("it's", "'it'\\''s'"),
+        ("a$b;c", "'a$b;c'"),
+        (r"C:\Users\A B\env", '"C:\\Users\\A B\\env"'),
+        (r"C:\envs\x", r"C:\envs\x"),
+    ],
+)
+def test_a_path_is_one_word_of_a_command(path: str, word: str) -> None:
+    assert quoted(path) == word
+    if "\\" not in path:
+        assert shlex.split(quoted(path)) == [path]
 
 
 def test_screens_on_windows_speak_its_shell(monkeypatch: pytest.MonkeyPatch) -> None:

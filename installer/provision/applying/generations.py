@@ -12,6 +12,7 @@ from provision.messages import message
 from provision.model.finding import BlockedError, Evidence, Finding, Remedy
 from provision.model.state import Layout, Record
 from provision.prefix import is_number
+from provision.shells import quoted
 
 if TYPE_CHECKING:
     from provision.ports import Files
@@ -110,5 +111,5 @@ def _planted(place: str, link: str) -> Finding:
         "error",
         message("applying.planted-link.summary", place=place),
         evidence=(Evidence(place, f"-> {link}"),),
-        remedies=(Remedy(message("applying.planted-link.way"), f"rm {place}"),),
+        remedies=(Remedy(message("applying.planted-link.way"), f"rm {quoted(place)}"),),
     )

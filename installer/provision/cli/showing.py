@@ -11,6 +11,7 @@ from provision.cli.language import local, lock_line, word
 from provision.cli.rendering import finding_lines, pad, paint, row, say, seconds, size, sparkline, width
 from provision.model.plan import Action
 from provision.model.state import EnvState, Layout
+from provision.shells import quoted
 
 if TYPE_CHECKING:
     from provision.applying.engine import Outcome
@@ -52,7 +53,7 @@ def show_plan(prepared: Prepared) -> None:
         say()
         say(word("cli.plan.blocked"))
     elif plan.steps:
-        say(word("cli.plan.unchanged", path=shown(prepared.source.path)))
+        say(word("cli.plan.unchanged", path=quoted(shown(prepared.source.path))))
     else:
         say(_nothing_to_do(prepared))
 
@@ -262,12 +263,17 @@ def _newest(receipt: str) -> str:
 
 
 def shown_reference(prepared: Prepared) -> str:
-    return "" if prepared.lock.path == ".venv" else f"{shown(prepared.source.path)} "
+    """What `run` needs to be told: nothing of the usual environment of this folder."""
+    where = shown(prepared.plan.environment)
+    return "" if where == ".venv" else f"{quoted(where)} "
 
 
 def activation(environment: str) -> str:
     where = shown(environment)
-    return f"{where}\\Scripts\\activate" if os.name == "nt" else f"source {where}/bin/activate"
+    if os.name != "nt":
+        return f"source {quoted(f'{where}/bin/activate')}"
+    script = quoted(f"{where}\\Scripts\\activate")
+    return f"& {script}" if script.startswith('"') else script
 
 
 def _show_failed(prepared: Prepared, outcome: Outcome) -> None:

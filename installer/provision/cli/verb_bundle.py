@@ -10,6 +10,7 @@ import click
 from provision.cli.common import complete_profiles, json_option, quiet_option, target_option, variant_option
 from provision.cli.helping import verb
 from provision.cli.language import word
+from provision.shells import quoted
 
 if TYPE_CHECKING:
     from provision.pipeline.bundling import Packed
@@ -62,4 +63,4 @@ def _show(profile: str, output: Path, packed: tuple[Packed, ...], dry_run: bool)
         say(line)
     say()
     say(word("cli.bundle.would" if dry_run else "cli.bundle.done", folder=output))
-    say(word("cli.bundle.use", command=f"provision apply {profile} --bundle {output}"))
+    say(word("cli.bundle.use", command=f"provision apply {quoted(profile)} --bundle {quoted(output)}"))

@@ -7,6 +7,7 @@ import click
 from provision.cli.common import json_option, quiet_option
 from provision.cli.helping import verb
 from provision.cli.language import word
+from provision.shells import quoted
 
 
 @verb("import")
@@ -28,5 +29,5 @@ def command(file: str, output: str | None, force: bool, as_json: bool, quiet: bo
         return 0
     print_findings(done.findings, err=True)
     if not quiet:
-        say(word("cli.import.done", path=shown(done.path), file=file))
+        say(word("cli.import.done", path=quoted(shown(done.path)), file=file))
     return 0

@@ -14,6 +14,7 @@ from provision.cli.language import word, written
 from provision.messages import message
 from provision.model.finding import BlockedError, Finding, Remedy, UsageError
 from provision.model.profile import Target, Vendor
+from provision.shells import quoted
 
 if TYPE_CHECKING:
     from provision.pipeline.beginning import Begun
@@ -111,4 +112,4 @@ def _show(begun: Begun, path: Path) -> None:
         for choice in stack.choices:
             if choice.rule:
                 say(row("", chosen(choice)))
-    say(word("cli.init.next", path=shown(path)))
+    say(word("cli.init.next", path=quoted(shown(path))))

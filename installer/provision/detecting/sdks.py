@@ -11,6 +11,7 @@ from provision.messages import message
 from provision.model.finding import Finding
 from provision.model.machine import Software
 from provision.ports import Host, Reader
+from provision.shells import quoted
 
 
 def probe(reader: Reader, host: Host, vendors: Iterable[str]) -> Sighting:
@@ -119,7 +120,7 @@ def _missing(row: Row, copies: tuple[Software, ...]) -> Iterator[Finding]:
             remedies=[
                 (
                     message("detecting.missing.source-its-script-before-program"),
-                    f"source {script}" if script else "",
+                    f"source {quoted(script)}" if script else "",
                 )
             ],
         )

@@ -12,6 +12,7 @@ from provision.diagnosing.doctor import Examination
 from provision.diagnosing.mends import MENDED
 from provision.knowledge.checks import load_checks
 from provision.model.finding import Finding
+from provision.shells import quoted
 
 #: rebuild: from the lock, by `apply --reinstall`. profile: lines for the profile. change: in place, by a plan (`mends`).
 #: foreign: a command to run in an environment that is not ours. person: what no program can do.
@@ -49,7 +50,7 @@ def _fix(case: Case, finding: Finding, profile: str) -> Iterator[Fix]:
     kind = load_checks().fixes.get(finding.code, "")
     if case.ours and (kind == "rebuild" or (kind and case.drifted)):
         # What was changed since the proof is undone by a rebuild; only then the lock itself can be wrong.
-        yield Fix(finding.code, "rebuild", (f"provision apply {profile} --reinstall",))
+        yield Fix(finding.code, "rebuild", (f"provision apply {quoted(profile)} --reinstall",))
     elif case.ours and kind == "profile":
         yield Fix(finding.code, "profile", tuple(_lines(finding)))
     elif kind and finding.code in MENDED and case.environment and case.environment.kind in _CHANGED:

@@ -12,6 +12,7 @@ from provision.model.finding import BlockedError, Finding, LockError, Remedy
 from provision.pipeline.licences import accept, unaccepted
 from provision.pipeline.locks import read_lock_file, stale_because
 from provision.pipeline.profiles import Source, lock_files, read, variants_of
+from provision.shells import quoted
 
 if TYPE_CHECKING:
     from provision.model.lock import Artifact, CondaArtifact, Lock
@@ -132,7 +133,7 @@ def _stale(path: Path, because: str, source: Source) -> Finding:
         "lock-stale",
         "error",
         message("pipeline.lock-stale.summary", path=path, because=because),
-        remedies=(Remedy(message("pipeline.lock-stale.way"), f"provision lock {source.path}"),),
+        remedies=(Remedy(message("pipeline.lock-stale.way"), f"provision lock {quoted(source.path)}"),),
     )
 
 
@@ -141,5 +142,5 @@ def _none(source: Source) -> Finding:
         "lock-missing",
         "error",
         message("pipeline.bundle.no-lock", name=source.profile.name),
-        remedies=(Remedy(message("pipeline.lock-missing.way-3"), f"provision lock {source.path}"),),
+        remedies=(Remedy(message("pipeline.lock-missing.way-3"), f"provision lock {quoted(source.path)}"),),
     )

@@ -41,6 +41,7 @@ from provision.pipeline.strangers import must_be_known
 from provision.pipeline.vendor import MISSING
 from provision.planning import Known, Request, interpreter_for, plan
 from provision.resolving import python_choices, pythons, resolve
+from provision.shells import quoted
 from provision.verifying import demand, jobs
 
 
@@ -300,7 +301,7 @@ def _no_lock(source: Source, target: str, python: str, path: Path | None, becaus
         "lock-stale" if path else "lock-missing",
         "error",
         message("pipeline.no-lock.summary", what=what),
-        remedies=(Remedy(message("pipeline.no-lock.way"), f"provision lock {source.path}"),),
+        remedies=(Remedy(message("pipeline.no-lock.way"), f"provision lock {quoted(source.path)}"),),
     )
 
 
@@ -423,10 +424,11 @@ def _ask(prepared: Prepared, session: Session) -> None:
             "pipeline.in-place.question", environment=state.environment, removed=removed, installed=installed
         )
     if not session.confirm(question):
+        again = quoted(prepared.source.path)
         raise BlockedError(
             Finding(
                 "not-confirmed", "error", message("pipeline.not-confirmed.summary"),
-                remedies=(Remedy(message("pipeline.not-confirmed.way"), f"provision apply {prepared.source.path} --yes"),),
+                remedies=(Remedy(message("pipeline.not-confirmed.way"), f"provision apply {again} --yes"),),
             )
         )  # fmt: skip
 

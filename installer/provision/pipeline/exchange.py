@@ -20,6 +20,7 @@ from provision.pipeline.locks import read_lock_file, write_text
 from provision.pipeline.profiles import Source, find_lock, lock_files, read
 from provision.pipeline.session import Session
 from provision.ports import CatalogFailure, ClosureRequest
+from provision.shells import quoted
 
 FORMATS = ("conda-lock", "environment", "explicit")
 
@@ -65,7 +66,7 @@ def _locks(source: Source, target: str | None, python: str | None, session: Sess
         raise LockError(
             Finding(
                 "lock-missing", "error", message("pipeline.lock-missing.summary-2", name=source.profile.name),
-                remedies=(Remedy(message("pipeline.lock-missing.way-2"), f"provision lock {source.path}"),),
+                remedies=(Remedy(message("pipeline.lock-missing.way-2"), f"provision lock {quoted(source.path)}"),),
             )
         )  # fmt: skip
     return found

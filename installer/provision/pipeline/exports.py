@@ -12,6 +12,7 @@ from provision.pipeline.locks import combinations, read_lock_file, targets_of
 from provision.pipeline.profiles import Source, find_lock, read, variants_of
 from provision.pipeline.session import Session
 from provision.ports import CatalogFailure, ClosureRequest
+from provision.shells import quoted
 
 _SUFFIX = ".lock.yaml"
 
@@ -59,7 +60,7 @@ def _missing(source: Source, target: str, python: str) -> Finding:
         "lock-missing",
         "error",
         message("pipeline.lock-missing.summary-3", name=source.profile.name, target=target, python=python),
-        remedies=(Remedy(message("pipeline.lock-missing.way-3"), f"provision lock {source.path}"),),
+        remedies=(Remedy(message("pipeline.lock-missing.way-3"), f"provision lock {quoted(source.path)}"),),
     )
 
 

@@ -26,6 +26,7 @@ from provision.pipeline.profiles import Source, find_lock, lock_place
 from provision.pipeline.session import Session
 from provision.ports import Catalog
 from provision.resolving import clashes, further_patches, identity, python_choices, pythons, resolve, solve
+from provision.shells import quoted
 
 #: How often a stack whose closure cannot be locked is replaced by the next one.
 _TRIES = 6
@@ -383,7 +384,7 @@ def _missing(source: Source, target: str, python: str, session: Session) -> Find
         "error",
         message("pipeline.lock-missing.summary-3", name=source.profile.name, target=target, python=python),
         remedies=(
-            Remedy(message("pipeline.lock-missing.way-3"), f"provision lock {source.path}"),
+            Remedy(message("pipeline.lock-missing.way-3"), f"provision lock {quoted(source.path)}"),
             Remedy(message("pipeline.lock-missing.way-4", target=target)),
         ),
     )
@@ -403,7 +404,8 @@ def _not_committed(source: Source, target: str, python: str) -> Finding:
         ),
         remedies=(
             Remedy(
-                message("pipeline.lock-not-committed.way"), f"provision lock {source.path} --target {target}"
+                message("pipeline.lock-not-committed.way"),
+                f"provision lock {quoted(source.path)} --target {target}",
             ),
         ),
     )
@@ -414,7 +416,7 @@ def _outdated(source: Source, path: Path) -> Finding:
         "lock-outdated",
         "warning",
         message("pipeline.lock-outdated.summary", path=path),
-        remedies=(Remedy(message("pipeline.lock-outdated.way"), f"provision lock {source.path}"),),
+        remedies=(Remedy(message("pipeline.lock-outdated.way"), f"provision lock {quoted(source.path)}"),),
     )
 
 
@@ -423,5 +425,5 @@ def _stale(source: Source, path: Path, because: str) -> Finding:
         "lock-stale",
         "error",
         message("pipeline.lock-stale.summary", path=path, because=because),
-        remedies=(Remedy(message("pipeline.lock-stale.way"), f"provision lock {source.path}"),),
+        remedies=(Remedy(message("pipeline.lock-stale.way"), f"provision lock {quoted(source.path)}"),),
     )

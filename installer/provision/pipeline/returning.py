@@ -12,6 +12,7 @@ from provision.messages import message
 from provision.model.finding import BlockedError, Finding, Remedy, UsageError
 from provision.model.state import EnvState, Generation
 from provision.pipeline.places import holding
+from provision.shells import quoted
 
 if TYPE_CHECKING:
     from provision.applying.recovery import Recovered
@@ -118,7 +119,7 @@ def _must_not_be_foreign(state: EnvState) -> None:
                 remedies=(
                     Remedy(
                         message("pipeline.environment-foreign.way"),
-                        f"mv {state.environment} {state.environment}.old",
+                        f"mv {quoted(state.environment)} {quoted(state.environment + '.old')}",
                     ),
                 ),
             )

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from provision.messages import message
 from provision.model.finding import BlockedError, Evidence, Finding, LockError, Remedy
 from provision.pipeline.quick import file_digest
+from provision.shells import quoted
 
 if TYPE_CHECKING:
     from provision.model.plan import SavedPlan
@@ -83,5 +84,7 @@ def _stale(path: Path, because: str) -> Finding:
         "error",
         message("pipeline.stale-plan.summary", path=path, because=because),
         evidence=(Evidence(str(path), because),),
-        remedies=(Remedy(message("pipeline.stale-plan.way"), f"provision plan PROFILE --out {path}"),),
+        remedies=(
+            Remedy(message("pipeline.stale-plan.way"), f"provision plan PROFILE --out {quoted(path)}"),
+        ),
     )

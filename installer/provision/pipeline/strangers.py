@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from provision.messages import message
 from provision.model.finding import CheckFailed, Evidence, Finding, Remedy, Severity
+from provision.shells import quoted
 
 if TYPE_CHECKING:
     from provision.model.inventory import Inventory
@@ -71,7 +72,7 @@ def must_be_known(state: EnvState, session: Session) -> None:
 def _foreign(environment: str, stock: Inventory) -> Finding:
     ways = [Remedy(message("pipeline.foreign.way"), "provision apply PROFILE --environment .venv-gpu")]
     if stock.packages and not stock.externally_managed:
-        looks = Remedy(message("pipeline.foreign.way-2"), f"provision doctor {environment}")
+        looks = Remedy(message("pipeline.foreign.way-2"), f"provision doctor {quoted(environment)}")
         ways = [_in_place(environment), looks, *ways]
     return Finding(
         "environment-foreign", "error",
@@ -85,5 +86,5 @@ def _in_place(environment: str) -> Remedy:
     place = Path(environment)
     named = place.name if place.parent == Path.cwd().resolve() else environment
     return Remedy(
-        message("pipeline.in-place.way"), f"provision apply PROFILE --in-place --environment {named}"
+        message("pipeline.in-place.way"), f"provision apply PROFILE --in-place --environment {quoted(named)}"
     )

@@ -12,6 +12,7 @@ from provision.model.state import EnvState
 from provision.planning.interpreters import interpreter_for, of_version, other_arch, release
 from provision.planning.request import Request
 from provision.planning.steps import written
+from provision.shells import quoted
 
 
 def wrong_place(lock: Lock, machine: Machine, request: Request) -> Iterator[Finding]:
@@ -75,14 +76,17 @@ def _not_ours(state: EnvState) -> Finding:
                 environment=state.environment,
                 generation=state.generation,
             ),
-            remedies=(Remedy(message("planning.environment-broken.way"), f"rm {state.environment}"),),
+            remedies=(Remedy(message("planning.environment-broken.way"), f"rm {quoted(state.environment)}"),),
         )
     in_place = Remedy(
         message("planning.not-ours.way"),
         "provision apply PROFILE --in-place",
     )
     other = Remedy(message("planning.not-ours.way-2"), "provision apply PROFILE --environment .venv-gpu")
-    away = Remedy(message("planning.not-ours.way-3"), f"mv {state.environment} {state.environment}.old")
+    away = Remedy(
+        message("planning.not-ours.way-3"),
+        f"mv {quoted(state.environment)} {quoted(state.environment + '.old')}",
+    )
     adopted = state.kind == "adopted"
     told = "adopted" if adopted else "foreign"
     return Finding(

@@ -15,6 +15,7 @@ from provision.model.finding import Finding
 from provision.model.machine import Machine, Software
 from provision.model.stack import Need
 from provision.planning.held import Held, detected, held, not_checked, where
+from provision.shells import quoted
 
 #: Needs that a run on the CPU alone does not have (`--device cpu` proves the software half).
 DEVICE_NEEDS = ("device", "driver", "compute-capability", "sdk", "oneapi", "on-linux")
@@ -301,7 +302,7 @@ def _sdk_not_sourced(need: Need, copy: Software) -> Held:
             (copy.path, message("planning.sdk-not-sourced.evidence", version=copy.version)),
             *_row(need),
         ],
-        remedies=[(message("planning.sdk-not-sourced.way"), f"source {script}" if script else "")],
+        remedies=[(message("planning.sdk-not-sourced.way"), f"source {quoted(script)}" if script else "")],
     )
 
 

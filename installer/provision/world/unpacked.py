@@ -19,6 +19,7 @@ from pathlib import Path
 from provision.messages import message
 from provision.model.finding import ApplyError, Evidence, Finding, Remedy
 from provision.ports import Contents, LocalFile, Member
+from provision.shells import quoted
 
 #: Members that the installer writes anew, or leaves out.
 _REWRITTEN = ("RECORD", "RECORD.jws", "RECORD.p7s", "INSTALLER", "REQUESTED", "direct_url.json")
@@ -187,5 +188,5 @@ def _unreadable(wheel: LocalFile, error: Exception) -> Finding:
         "error",
         message("world.artifact-not-a-wheel.summary", file=wheel.artifact.file),
         evidence=(Evidence(wheel.path, f"{type(error).__name__}: {error}"),),
-        remedies=(Remedy(message("world.artifact-not-a-wheel.way"), f"rm {wheel.path}"),),
+        remedies=(Remedy(message("world.artifact-not-a-wheel.way"), f"rm {quoted(wheel.path)}"),),
     )
