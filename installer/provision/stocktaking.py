@@ -115,6 +115,7 @@ def _installed(files: Files, environment: str, inside: str, info: str) -> Instal
         missing=tuple(path for path in listed if files.stat(f"{environment}/{path}") is None),
         installer=(files.read_text(f"{folder}/INSTALLER") or "").strip(),
         broken=broken,
+        direct=files.stat(f"{folder}/direct_url.json") is not None,
     )
 
 

@@ -190,3 +190,44 @@ def test_an_environment_of_ours_is_built_again(index: LoopbackIndex, tmp_path: P
     assert (mended.code, mended.document["cause"], mended.document["fixes"]["mended"]) == (0, None, True)
     assert mended.document["fixes"]["plan"] is None, "a generation, not a change in place"
     assert os.readlink(folder / ".venv").endswith("2")
+
+
+def test_an_index_is_not_asked_for_what_came_from_a_file(shop: LoopbackIndex, folder: Path) -> None:
+    """Whoever has the name there may be somebody else."""
+    files = {"own/__init__.py": "", "own/part.py": ""}
+    wheel = shutil.move(shop.wheel("own", "1.0", files=files, requires=["numpy>=2"]), folder)
+    shop.wheel("own", "9.0", files={"own/__init__.py": "raise SystemExit('of a stranger')\n"})
+    packages = made(shop, folder, str(wheel), "tensorflow", "numpy==2.2.6", "alpha")
+    (packages / "own" / "part.py").unlink()
+    (packages / "alpha" / "more.py").unlink()
+    before = hashes(folder)
+    ran = provision(folder, "doctor", ".venv", "--fix", "--yes", "--json")
+    assert (ran.code, ran.document["fixes"]["plan"]) == (1, None), (
+        "own keeps numpy 2, tensorflow wants numpy 1"
+    )
+    assert "numpy" in ran.document["fixes"]["findings"][0]["summary"]
+    assert hashes(folder) == before
+
+    packages = made(shop, folder, str(wheel), "numpy==2.2.6", "alpha")
+    (packages / "own" / "part.py").unlink()
+    (packages / "alpha" / "more.py").unlink()
+    mended = provision(folder, "doctor", ".venv", "--fix", "--yes", "--json")
+    assert changes(mended) == [("remove", "alpha 1.0"), ("install", "alpha 1.0")]
+    assert mended.document["fixes"]["mended"] is True
+    assert mended.code == 1, "own is still damaged"
+    left = provision(folder, "doctor", ".venv", "--fix", "--yes", "--json")
+    assert ([f["kind"] for f in left.document["fixes"]["fixes"]], left.code) == (["foreign"], 1)
+    assert python(folder, "import own; print('mine')") == "mine"
+
+
+def test_a_missing_requirement_comes_with_its_extra(shop: LoopbackIndex, folder: Path) -> None:
+    shop.wheel("beta", "1.0", extras={"fast": ["gamma"]})
+    shop.wheel("beta", "2.0", extras={"fast": ["gamma"]})
+    shop.wheel("gamma", "1.0")
+    shop.wheel(
+        "wants", "1.0", requires=["beta[fast]<2", "far @ https://example.invalid/far-1.0-py3-none-any.whl"]
+    )
+    made(shop, folder, "wants")
+    ran = provision(folder, "doctor", ".venv", "--fix", "--yes", "--json")
+    assert changes(ran) == [("install", "beta 1.0"), ("install", "gamma 1.0")], ran
+    assert ran.document["fixes"]["mended"] is True

@@ -6,7 +6,7 @@ Whatever is not named here stays as it is, and counts for every requirement of w
 from __future__ import annotations
 
 from collections.abc import Container, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import chain
 
 from packaging.requirements import Requirement
@@ -45,14 +45,15 @@ class Wanted:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Mend:
     """`wanted` by canonical name; `absent` names go, each with the reason; `stays` is what is kept (name -> version),
-    `ground` what it requires of the rest; `former` are the versions of what may change. `remains`: something that no
-    distribution owns is to be removed."""
+    `ground` what it requires of the rest; `former` are the versions of what may change. What is `direct` came
+    from no index, and none is asked for it. `remains`: something that no distribution owns is to be removed."""
 
     wanted: Mapping[str, Wanted] = field(default_factory=dict)
     absent: Mapping[str, str] = field(default_factory=dict)
     stays: Mapping[str, str] = field(default_factory=dict)
     ground: tuple[Patch, ...] = ()
     former: Mapping[str, str] = field(default_factory=dict)
+    direct: frozenset[str] = frozenset()
     indexes: tuple[Index, ...] = ()
     remains: bool = False
 
@@ -63,18 +64,19 @@ class Mend:
 
 def mend_of(case: Case, inventory: Inventory) -> Mend:
     """The least change. `inventory` is the environment's own site; the case knows what else Python finds."""
-    leaving = dict(_rivals(case))
+    direct = frozenset(one.name for one in inventory.distributions if one.direct)
+    leaving = {keep: names for keep, names in _rivals(case) if not direct & {keep, *names}}
     gone = {name for names in leaving.values() for name in names}
     found: dict[str, Wanted] = {}
     again = ((keep, Wanted(requirement=_pin(case, keep), because=_why_kept(names), again=True))
              for keep, names in leaving.items())  # fmt: skip
     for name, wanted in chain(again, _damaged(case, inventory), _unmet(case, gone), _held(case, gone)):
-        if name not in gone:
+        if name not in gone | direct:
             found.setdefault(name, wanted)
     orphans = _orphans(case, inventory)
     remains = bool(inventory.litter or orphans)
     left = {name: message("diagnosing.mend.remains") for name in orphans if name not in found}
-    return _mend(case, found, {**left, **_going(leaving)}, remains)
+    return _mend(case, Mend(wanted=found, absent={**left, **_going(leaving)}, direct=direct, remains=remains))
 
 
 def widened(case: Case, mend: Mend) -> Mend:
@@ -83,9 +85,9 @@ def widened(case: Case, mend: Mend) -> Mend:
         one.name: Wanted(requirement=one.name, because=message("diagnosing.mend.goes-along", name=name))
         for one in _there(case)
         for name in _required(case, one)
-        if name in mend.wanted and one.name in mend.stays and one.name not in _carriers()
+        if name in mend.wanted and one.name in mend.stays and one.name not in _carriers() | mend.direct
     }
-    return _mend(case, {**mend.wanted, **more}, mend.absent, mend.remains) if more else mend
+    return _mend(case, replace(mend, wanted={**mend.wanted, **more})) if more else mend
 
 
 def _going(leaving: Mapping[str, tuple[str, ...]]) -> dict[str, str]:
@@ -94,17 +96,16 @@ def _going(leaving: Mapping[str, tuple[str, ...]]) -> dict[str, str]:
     }
 
 
-def _mend(case: Case, wanted: Mapping[str, Wanted], absent: Mapping[str, str], remains: bool) -> Mend:
-    out = {*wanted, *absent}
+def _mend(case: Case, mend: Mend) -> Mend:
+    """With all that follows from what comes and what goes."""
+    out = {*mend.wanted, *mend.absent}
     stays = {one.name: one.version for one in _there(case) if one.name not in out and _plain(one)}
-    return Mend(
-        wanted=wanted,
-        absent=absent,
+    return replace(
+        mend,
         stays=stays,
         ground=tuple(_ground(case, stays)),
-        former={name: case.installed[name] for name in wanted if name in case.installed},
-        indexes=tuple(_indexes(case, wanted)),
-        remains=remains,
+        former={name: case.installed[name] for name in mend.wanted if name in case.installed},
+        indexes=tuple(_indexes(case, mend.wanted)),
     )
 
 
@@ -129,8 +130,9 @@ def _carriers() -> frozenset[str]:
 
 
 def _asks(case: Case, one: Distribution) -> Iterator[Requirement]:
+    """What it requires of indexes; a requirement with an address of its own is nobody's to mend."""
     assert case.environment is not None
-    yield from asked(one, marks(case.environment))
+    yield from (r for r in asked(one, marks(case.environment)) if not r.url)
 
 
 def _requires(one: Distribution, requirement: Requirement) -> str:
@@ -198,7 +200,8 @@ def _unmet(case: Case, gone: Container[str]) -> Iterator[tuple[str, Wanted]]:
             if name in gone or (found is None and _stands_in(case, name, gone)):
                 continue
             if found is None:
-                yield name, Wanted(requirement=f"{name}{requirement.specifier}", because=because)
+                extras = f"[{','.join(sorted(requirement.extras))}]" if requirement.extras else ""
+                yield name, Wanted(requirement=f"{name}{extras}{requirement.specifier}", because=because)
             elif not requirement.specifier.contains(found, prereleases=True):
                 # A framework was chosen: what does not go with it changes.
                 other = one.name if name in _carriers() else name

@@ -12,7 +12,8 @@ Maker = Literal["venv", "virtualenv", "uv", "conda", "none"]
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Installed:
     """One distribution. `name` is canonical, `info` its metadata folder; `files` of its RECORD relative to the
-    environment, only such that lie in it. `broken` says what is wrong with the metadata, empty if nothing."""
+    environment, only such that lie in it. `broken` says what is wrong with the metadata, empty if nothing. `direct`: it
+    came from a folder, a file or a repository, and an index may have something else under its name."""
 
     name: str
     version: str
@@ -21,6 +22,7 @@ class Installed:
     missing: tuple[str, ...] = ()
     installer: str = ""
     broken: str = ""
+    direct: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -301,7 +301,7 @@ def lock_stack(
         if patched == stack:
             break
         stack = patched
-    if found := clashes([*(a.name for a in made.packages), *ground.provided], knowledge):
+    if found := clashes([a.name for a in made.packages], knowledge, ground.provided):
         raise UnsatisfiableError(found)
     return _without_idle_patches(made, knowledge)
 

@@ -34,9 +34,13 @@ def further_patches(
     return tuple(p for p in found if p.requirement not in present)
 
 
-def clashes(names: Iterable[str], knowledge: Knowledge) -> tuple[Finding, ...]:
-    """Distributions of a closure that write the same folder: the one that is unpacked last would win, file by file."""
-    present = frozenset(names)
+def clashes(names: Iterable[str], knowledge: Knowledge, beside: Iterable[str] = ()) -> tuple[Finding, ...]:
+    """Distributions of a closure that write the same folder: the one that is unpacked last would win, file by file.
+
+    `beside` are distributions that are there already; what they do to one another is not this closure's fault.
+    """
+    coming = frozenset(names)
+    present = coming | frozenset(beside)
     return tuple(
         family_conflict(
             row,
@@ -45,7 +49,7 @@ def clashes(names: Iterable[str], knowledge: Knowledge) -> tuple[Finding, ...]:
         )
         for row in knowledge.rows(FamilyRow)
         for first, second in combinations(sorted(present & set(row.members)), 2)
-        if row.clash(first, second)
+        if row.clash(first, second) and coming & {first, second}
     )
 
 
