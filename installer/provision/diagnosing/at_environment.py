@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Container, Iterator, Mapping
 from itertools import combinations
 from pathlib import PurePath
 
@@ -245,7 +245,10 @@ def _requirements(case: Case, env: Environment) -> Iterator[Finding]:
     unmet: list[tuple[Distribution, Requirement, str]] = []
     for one in env.distributions:
         for requirement in asked(one, told):
-            found = case.installed.get(str(canonicalize_name(requirement.name)))
+            name = str(canonicalize_name(requirement.name))
+            found = case.installed.get(name)
+            if found is None and stands_in(case, name):
+                continue
             if found is None and one.name in carriers:
                 yield case.speaker.finding(
                     "requirement-missing", [(f"{one.info}/METADATA", str(requirement))], name=one.name,
@@ -260,6 +263,16 @@ def _requirements(case: Case, env: Environment) -> Iterator[Finding]:
             "requirement-conflict", proof, count=len(unmet), name=one.name, version=one.version,
             requirement=_plain(requirement), found=found, **case.commands,
         )  # fmt: skip
+
+
+def stands_in(case: Case, name: str, gone: Container[str] = ()) -> bool:
+    """Whether another member of its family is there: it has the same modules, and this one beside it breaks both."""
+    return any(
+        row.clash(name, other)
+        for row in case.knowledge.families_of(name)
+        for other in row.members
+        if other in case.installed and other not in gone
+    )
 
 
 def _plain(requirement: Requirement) -> str:

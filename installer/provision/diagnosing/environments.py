@@ -24,6 +24,7 @@ Kind = Literal["venv", "virtualenv", "uv", "conda", "system", "list", "absent"]
 
 PROBE = Path(__file__).parent / "probes" / "ask_python.py"
 MARK = "@provision "
+EGG_LINK = ".egg-link"
 #: Bytes of a METADATA file in which its headers end, and of a RECORD.
 _HEADERS, _RECORD = 1 << 18, 1 << 26
 
@@ -230,6 +231,8 @@ def _distributions(reader: Reader, names: Mapping[str, Iterable[str]]) -> Iterat
                 found = _distribution(reader, site, join(site, entry))
                 if found is not None:
                     yield found
+            elif entry.endswith(EGG_LINK):
+                yield from _linked(reader, site, entry)
 
 
 def _distribution(reader: Reader, site: str, info: str) -> Distribution | None:
@@ -247,6 +250,16 @@ def _distribution(reader: Reader, site: str, info: str) -> Distribution | None:
         installer=(reader.read_text(join(info, "INSTALLER"), 100) or "").strip(),
         requires=tuple(re.findall(r"^Requires-Dist:\s*(.+?)\s*$", _head(text), re.MULTILINE)),
     )
+
+
+def _linked(reader: Reader, site: str, entry: str) -> Iterator[Distribution]:
+    """A project that setuptools put on the path in its old way: a file with the project's folder."""
+    join = _paths(reader).join
+    lines = (reader.read_text(join(site, entry), _HEADERS) or "").splitlines()
+    infos = reader.glob(join(lines[0].strip(), "*.egg-info", "PKG-INFO")) if lines else []
+    text = next((t for path in infos if (t := reader.read_text(path, _HEADERS))), "")
+    name = _canonical(entry.removesuffix(EGG_LINK))
+    yield Distribution(name=name, version=_header(text, "Version"), site=site, info=join(site, entry))
 
 
 def _head(text: str) -> str:

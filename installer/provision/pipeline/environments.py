@@ -107,6 +107,20 @@ def prepare(reference: str, session: Session, options: Options) -> Prepared:
     target = _target(source, session)
     python = _choose_python(source, session, target, options)
     made, digest, path, relocked = _lock_for(source, session, target, python, options)
+    prepared = prepared_of(source, made, digest, path, session, options, relocked)
+    return replace(prepared, skipped=skipped)
+
+
+def prepared_of(
+    source: Source,
+    made: Lock,
+    digest: str,
+    path: Path,
+    session: Session,
+    options: Options,
+    relocked: Locked | None = None,
+) -> Prepared:
+    """The plan for a lock on this machine, with all that blocks it. Changes nothing."""
     state = inspect(session.files, environment_path(session, made.path, options.environment))
     request = _request(made, session, options)
     machine = _machine(session, options)
@@ -128,7 +142,6 @@ def prepare(reference: str, session: Session, options: Options) -> Prepared:
         known=said,
         relocked=relocked,
         inputs=_inputs(source, path),
-        skipped=skipped,
     )
     if not options.in_place:
         return prepared
@@ -373,7 +386,7 @@ def _bases(path: Path) -> list[Path]:
     import re
 
     bases: list[Path] = []
-    while len(bases) < 16:
+    while len(bases) < 16 and path.is_file():
         match = re.search(rb"^extends:\s*[\"']?([^\"'#\r\n]+)", path.read_bytes(), re.MULTILINE)
         if match is None:
             break

@@ -3,31 +3,29 @@ like any other."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from provision.diagnosing.fixing import Fix, fixes
-from provision.diagnosing.mends import Mend, mend_of, unchanged, widened
 from provision.documents import dump_yaml
 from provision.inspecting import inspect
 from provision.messages import message
 from provision.model.finding import Finding, UnsatisfiableError
-from provision.model.lock import Digests, Lock
-from provision.model.plan import Plan
-from provision.model.profile import Profile, Smoke
-from provision.model.stack import Stack
+from provision.model.plan import Plan, Step
 from provision.model.state import Layout
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from provision.diagnosing.mends import Mend
+    from provision.pipeline.amending import Amendment
     from provision.pipeline.doctor import Answer
     from provision.pipeline.environments import Options, Prepared
     from provision.pipeline.session import Session
 
-#: How often more distributions are let go where the change that is wanted cannot be had.
-_ROUNDS = 3
 Show = Callable[["Prepared"], None]
 
 
@@ -60,10 +58,11 @@ def mend(session: Session, answer: Answer, yes: bool, show: Show) -> Mended:
     """
     profile = _profile_of(session, answer)
     found = fixes(answer.case, answer.examination, profile or "PROFILE")
-    if profile and any(f.kind == "rebuild" for f in found):
-        return _rebuild(session, answer, profile, yes, found)
-    if not answer.case.ours and any(f.kind == "change" for f in found):
-        return _change(session, answer, yes, show, found)
+    if answer.case.ours:
+        rebuilt = profile and any(f.kind == "rebuild" for f in found)
+        return _rebuild(session, answer, profile, yes, found) if rebuilt else Mended(found)
+    if any(f.kind == "change" for f in found):
+        return _change(session, answer, profile, yes, show, found)
     return Mended(found)
 
 
@@ -76,28 +75,36 @@ def _rebuild(session: Session, answer: Answer, profile: str, yes: bool, found: t
 
 
 def _profile_of(session: Session, answer: Answer) -> str:
-    """The profile that an environment of ours was made from, if its file is still there."""
-    if not answer.case.ours:
+    """The profile that provision made or changed an environment by, if its file is still there."""
+    if not answer.subject.prefix:
         return ""
     record = inspect(session.files, answer.subject.prefix).record
     paths = [p for p in record.inputs if not p.endswith(".lock.yaml")] if record else []
     return next((p for p in paths if Path(p).is_file()), "")
 
 
-def _change(session: Session, answer: Answer, yes: bool, show: Show, found: tuple[Fix, ...]) -> Mended:
+def _change(
+    session: Session, answer: Answer, profile: str, yes: bool, show: Show, found: tuple[Fix, ...]
+) -> Mended:
+    """By the profile that an environment was changed by before, or else by the least change."""
     from provision.pipeline.environments import carry_out
 
     try:
-        prepared, options = _prepared(session, answer)
+        prepared, options = _again(session, answer, profile) if profile else _least(session, answer)
     except UnsatisfiableError as error:
         return Mended(_by_hand(found), findings=error.findings)
     plan = prepared.plan
     show(prepared)
     if plan.blockers or not plan.steps:
-        return Mended(_by_hand(found), plan=plan, findings=plan.blockers)
+        return Mended(_by_hand(found), plan=plan, findings=plan.blockers or plan.notes)
     if not yes and not session.confirm(_question(plan)):
         return Mended(found, plan=plan)
-    outcome = carry_out(_kept(session, prepared), session, options)
+    if profile:
+        outcome = carry_out(prepared, session, options)
+    else:
+        with _kept(session, prepared) as kept:
+            outcome = carry_out(kept, session, options)
+            _sweep(session, prepared, outcome.outcome == "changed")
     mended = outcome.outcome == "changed"
     return Mended(found if mended else _by_hand(found), mended, plan, outcome.findings)
 
@@ -114,99 +121,78 @@ def _question(plan: Plan) -> str:
     )
 
 
-def _prepared(session: Session, answer: Answer) -> tuple[Prepared, Options]:
+def _again(session: Session, answer: Answer, profile: str) -> tuple[Prepared, Options]:
+    """The environment was changed by a profile's lock: it is made what that says, and nothing else."""
+    from provision.pipeline.environments import Options, prepare
+
+    altered = any(f.code == "files-changed" for f in answer.examination.findings)
+    options = Options(environment=answer.subject.prefix, in_place=True, yes=True, reinstall=altered)
+    return prepare(profile, session, options), options
+
+
+def _least(session: Session, answer: Answer) -> tuple[Prepared, Options]:
     """The plan of the least change. Raises UnsatisfiableError where no such change can be had."""
-    from provision.pipeline.environments import Options, Prepared
-    from provision.pipeline.in_place import in_place
+    from provision.pipeline.amending import least_change
+    from provision.pipeline.environments import Options, prepared_of
     from provision.pipeline.locks import text_digest
     from provision.pipeline.profiles import Source
-    from provision.pipeline.strangers import stock_of
-    from provision.planning import Known, Request
 
     prefix = answer.subject.prefix
-    wanted = mend_of(answer.case, stock_of(session, prefix))
-    profile = _profile(answer)
-    made, wanted = _lock(session, answer, profile, wanted)
+    amendment = least_change(session, answer)
+    made = amendment.lock
     digest = text_digest(dump_yaml(made))
     place = Path(Layout(prefix).state, f"mend-{digest[:12]}.lock.yaml")
-    nothing = Plan(
-        profile=made.profile, target=made.target, python=made.python, environment=prefix, generation=0,
-        lock=digest, state="",
-    )  # fmt: skip
-    options = Options(environment=prefix, reinstall=True, yes=True)
-    prepared = Prepared(
-        source=Source(profile, place), lock=made, lock_path=place, plan=nothing,
-        state=inspect(session.files, prefix), machine=session.machine, request=Request(), known=Known(),
-    )  # fmt: skip
-    prepared = in_place(prepared, session, options)
-    return replace(prepared, plan=_with_reasons(prepared.plan, wanted)), options
+    options = Options(environment=prefix, reinstall=True, in_place=True, yes=True)
+    prepared = prepared_of(Source(amendment.profile, place), made, digest, place, session, options)
+    return replace(prepared, plan=_explained(prepared.plan, amendment)), options
 
 
-def _profile(answer: Answer) -> Profile:
-    name = re.sub(r"[^A-Za-z0-9]+", "-", Path(answer.subject.prefix).name).strip("-")[:40]
-    return Profile(name=f"mend-{name}".rstrip("-"), smoke=Smoke(jobs=("imports",), level="quick"))
+def _explained(plan: Plan, amendment: Amendment) -> Plan:
+    """Why each distribution comes or goes, in the words of what is wrong. Where nothing comes there is nothing to prove:
+    the environment is then known, and not called proven."""
+    from provision.pipeline.amending import not_from_an_index
+
+    wanted, provable = amendment.mend, bool(amendment.lock.imports)
+    steps = tuple(_reasoned(step, wanted) for step in plan.steps if provable or step.action != "prove")
+    skipped = (not_from_an_index(wanted.skipped),) if wanted.skipped else ()
+    return replace(plan, steps=steps, notes=(*plan.notes, *skipped, *amendment.left))
 
 
-def _lock(session: Session, answer: Answer, profile: Profile, wanted: Mend) -> tuple[Lock, Mend]:
-    """What comes, pinned; more is let go, step by step, where the rest forbids it."""
-    first: UnsatisfiableError | None = None
-    for _ in range(_ROUNDS):
-        try:
-            return _closed(session, answer, profile, wanted), wanted
-        except UnsatisfiableError as error:
-            first = first or error
-            wider = widened(answer.case, wanted)
-            if wider.wanted.keys() == wanted.wanted.keys():
-                break
-            wanted = wider
-    assert first is not None
-    raise first
+def _reasoned(step: Step, wanted: Mend) -> Step:
+    name = step.subject.partition(" ")[0]
+    comes = {one: wish.because for one, wish in wanted.wanted.items()}
+    if step.action == "install":
+        return replace(step, reason=comes.get(name, message("diagnosing.mend.needed")))
+    if step.action == "remove":
+        return replace(step, reason={**comes, **wanted.absent}.get(name, step.reason))
+    return step
 
 
-def _closed(session: Session, answer: Answer, profile: Profile, wanted: Mend) -> Lock:
-    from provision.locking.pypi import Ground
-    from provision.pipeline.locks import lock_stack
-
-    case = answer.case
-    python = ".".join((case.environment.version if case.environment else "").split(".")[:2])
-    made = Lock(
-        profile=profile.name, target=case.target, python=python, digests=Digests(profile="", knowledge=""),
-        absent=tuple(sorted(wanted.absent)), smoke=profile.smoke,
-    )  # fmt: skip
-    if wanted.wanted:
-        stack = Stack(
-            profile=profile.name, target=case.target, python=python, absent=made.absent,
-            requirements=tuple(one.requirement for one in wanted.wanted.values()),
-            indexes=wanted.indexes, patches=wanted.ground,
-        )  # fmt: skip
-        ground = Ground(former=wanted.former, provided=wanted.stays)
-        made = lock_stack(stack, profile, session.catalog, session.knowledge, ground)
-    idle = unchanged([(a.name, a.version) for a in made.packages], wanted)
-    packages = tuple(a for a in made.packages if a.name not in idle)
-    works = {one.distribution for one in case.carried if case.imports_well(one)} - wanted.absent.keys()
-    return replace(
-        made, packages=packages, imports=tuple(sorted({a.name for a in packages} | works))
-    )  # fmt: skip
+def _sweep(session: Session, prepared: Prepared, done: bool) -> None:
+    """Only the lock of the last change that came to its end is of use."""
+    folder = prepared.lock_path.parent
+    for name in session.files.listdir(str(folder)):
+        if name.startswith("mend-") and (name == prepared.lock_path.name) != done:
+            session.files.remove(str(folder / name))
 
 
-def _with_reasons(plan: Plan, wanted: Mend) -> Plan:
-    """Why each distribution comes or goes, in the words of what is wrong."""
-    comes = {name: one.because for name, one in wanted.wanted.items()}
-    goes = {**comes, **wanted.absent}
-    needed = message("diagnosing.mend.needed")
-    steps = tuple(
-        replace(step, reason=comes.get(step.subject.partition(" ")[0], needed)) if step.action == "install"
-        else replace(step, reason=goes.get(step.subject.partition(" ")[0], step.reason)) if step.action == "remove"
-        else step
-        for step in plan.steps
-    )  # fmt: skip
-    return replace(plan, steps=steps)
-
-
-def _kept(session: Session, prepared: Prepared) -> Prepared:
-    """The lock of the change lies with the environment's records: `verify` and `status` ask for it."""
-    from provision.pipeline.locks import write_text
+@contextmanager
+def _kept(session: Session, prepared: Prepared) -> Iterator[Prepared]:
+    """The lock of the change lies with the environment's records: `verify` and `status` ask for it. It goes where the
+    change does not come to its end."""
+    from provision.applying.troubles import trouble
+    from provision.model.finding import ApplyError
     from provision.pipeline.quick import file_digest
 
-    write_text(prepared.lock_path, dump_yaml(prepared.lock))
-    return replace(prepared, inputs={str(prepared.lock_path): file_digest(prepared.lock_path)})
+    path = str(prepared.lock_path)
+    try:
+        session.files.make_folder(str(prepared.lock_path.parent))
+        session.files.write(path, dump_yaml(prepared.lock))
+        kept = replace(prepared, inputs={path: file_digest(prepared.lock_path)})
+    except OSError as error:
+        raise ApplyError(trouble(error, path)) from error
+    try:
+        yield kept
+    except BaseException:
+        session.files.remove(path)
+        raise
