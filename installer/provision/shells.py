@@ -18,16 +18,17 @@ _WORD = r"'[^']*'|\S+"
 _ITS_OWN = ("$env:", "Remove-Item ", "Get-ChildItem ", "& ")
 
 
-_SPECIAL = re.compile(r"""[\s'"$&;()<>|*?`!#~]""")
+_SPECIAL = re.compile(r"""[\s'"$&;()<>|*?`!#~\[\]{}]""")
+_OF_WINDOWS = re.compile(r"""(?:[A-Za-z]:)?[^/"$`]*\\[^/"$`]*""")
 
 
 def quoted(path: object) -> str:
     """A path as a word of a command: in quotes where a shell would read more than a name in it."""
     text = str(path)
-    if not _SPECIAL.search(text):
+    if text and not _SPECIAL.search(text):
         return text
-    # PowerShell and cmd know double quotes; no path of Windows holds one.
-    return f'"{text}"' if "\\" in text else "'" + text.replace("'", "'\\''") + "'"
+    # PowerShell and cmd both know double quotes. What a shell would put in within them stands in single ones.
+    return f'"{text}"' if _OF_WINDOWS.fullmatch(text) else "'" + text.replace("'", "'\\''") + "'"
 
 
 def powershell(command: str) -> str:
@@ -35,8 +36,10 @@ def powershell(command: str) -> str:
     quotes, so that cmd takes their lines too. What is not recognised stays as it is, so does what is its own."""
     if command.startswith(_ITS_OWN):
         return command
-    parts = [match[1].strip() for match in _PART.finditer(command)]
-    return "; ".join(_one(part) for part in parts if part) or command
+    found = list(_PART.finditer(command))
+    if "".join(match[0] for match in found) != command:
+        return command  # A quote that never ends: not ours to cut.
+    return "; ".join(_one(part) for part in (match[1].strip() for match in found) if part)
 
 
 def _one(command: str) -> str:

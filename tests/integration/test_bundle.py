@@ -115,14 +115,56 @@ def wanted(text: bytes, name: str = "one.whl", index: str = "pypi") -> Wanted:
 def test_two_files_of_one_name(tmp_path: Path) -> None:
     bundle = Bundle(tmp_path / "carry")
     first, second = tmp_path / "first", tmp_path / "second"
-    first.write_bytes(b"12")
+    first.write_bytes(b"123")
     second.write_bytes(b"345")
-    assert bundle.put(first, wanted(b"12"))
+    assert bundle.put(first, wanted(b"123"))
     assert bundle.put(second, wanted(b"345"))
     assert not bundle.put(second, wanted(b"345"))
-    found = [bundle.find(wanted(text)) for text in (b"12", b"345")]
-    assert [path.read_bytes() for path in found if path] == [b"12", b"345"]
-    assert bundle.list_sums().read_text().count("\n") == 2
+    found = [bundle.find(wanted(text)) for text in (b"123", b"345")]
+    assert [path.read_bytes() for path in found if path] == [b"123", b"345"]
+    assert bundle.list_sums([wanted(b"123"), wanted(b"345")]).read_text().count("\n") == 2
+
+
+def test_what_the_cache_holds_is_not_trusted_either(
+    shop: LoopbackIndex, folder: Path, isolated_home: Path
+) -> None:
+    path = profile(folder, "packages: [alpha]\n")
+    assert provision(folder, "lock", path.name).code == 0
+    assert provision(folder, "bundle", path.name, "-o", "first").code == 0
+    (cached,) = (p for p in isolated_home.rglob("beta-1.0-py3-none-any.whl") if "files" in p.parts)
+    data = cached.read_bytes()
+    cached.write_bytes(data[:-4] + b"xxxx")
+    ran = provision(folder, "bundle", path.name, "-o", "carry", "--json")
+    assert (ran.code, ran.codes) == (4, ["hash-mismatch"])
+    assert not list((folder / "carry").rglob("beta*"))
+    cached.unlink()
+    assert provision(folder, "bundle", path.name, "-o", "carry", "--json").code == 0
+
+
+def test_another_profile_does_not_call_right_what_was_altered(shop: LoopbackIndex, folder: Path) -> None:
+    path = profile(folder, "packages: [alpha]\n")
+    assert provision(folder, "lock", path.name).code == 0
+    assert provision(folder, "bundle", path.name, "-o", "carry").code == 0
+    wheel = folder / "carry/files/pypi/beta-1.0-py3-none-any.whl"
+    right = wheel.read_bytes()
+    wheel.write_bytes(right[:-4] + b"xxxx")
+    other = folder / "other.yaml"
+    other.write_text(path.read_text().replace("name: team", "name: other").replace("alpha", "gamma"))
+    assert provision(folder, "lock", other.name).code == 0
+    assert provision(folder, "bundle", other.name, "-o", "carry").code == 0
+    sums = (folder / "carry/SHA256SUMS").read_text()
+    assert hashlib.sha256(right).hexdigest() in sums
+    assert sums.count("\n") == 3
+    assert provision(folder, "bundle", path.name, "-o", "carry").code == 0
+    assert wheel.read_bytes() == right
+
+
+def test_a_folder_that_cannot_be_written(shop: LoopbackIndex, folder: Path) -> None:
+    path = profile(folder, "packages: [alpha]\n")
+    assert provision(folder, "lock", path.name).code == 0
+    (folder / "afile").write_text("")
+    ran = provision(folder, "bundle", path.name, "-o", "afile/x", "--json")
+    assert (ran.code, ran.codes) == (6, ["bundle-not-written"])
 
 
 @pytest.mark.parametrize("name", ["../one.whl", "/one.whl", "..", "a/b", "nul", "C:one"])

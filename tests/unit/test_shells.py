@@ -29,6 +29,7 @@ from provision.shells import powershell, quoted
         ("env | grep -i proxy; pip config list", "Get-ChildItem Env: | Select-String proxy; pip config list"),
         ('python -c "import torch; print(torch.version.cuda)"', 'python -c "import torch; print(torch.version.cuda)"'),
         ('python -c "print(\'a\' && 1); x"', 'python -c "print(\'a\' && 1); x"'),
+        (r"C:\O'Brien\python.exe -m pip install 'numpy<2'", r"C:\O'Brien\python.exe -m pip install 'numpy<2'"),
         ("nvidia-smi", "nvidia-smi"),
         ("", ""),
     ],
@@ -92,11 +93,16 @@ def test_doctor_speaks_for_the_machine_that_it_examines() -> None:
         ("a$b;c", "'a$b;c'"),
         (r"C:\Users\A B\env", '"C:\\Users\\A B\\env"'),
         (r"C:\envs\x", r"C:\envs\x"),
+        (r"my env\x", r'"my env\x"'),
+        ("a\\b$(echo HACK)", "'a\\b$(echo HACK)'"),
+        (r"C:\Users\O'Brien\x", r'''"C:\Users\O'Brien\x"'''),
+        ("a[1]", "'a[1]'"),
+        ("", "''"),
     ],
 )
 def test_a_path_is_one_word_of_a_command(path: str, word: str) -> None:
     assert quoted(path) == word
-    if "\\" not in path:
+    if word.startswith("'") or (word == path and "\\" not in path):
         assert shlex.split(quoted(path)) == [path]
 
 

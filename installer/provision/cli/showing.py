@@ -124,8 +124,11 @@ def change_lines(plan: Plan) -> list[str]:
     installs = {s.subject.partition(" ")[0]: s for s in plan.steps if s.action == "install"}
     removals = [s for s in plan.steps if s.action == "remove"]
     there = {s.subject.partition(" ")[0]: s for s in removals}
-    lines = [_gone_line(s) for s in removals if s.subject.partition(" ")[0] not in installs]
+    replaced = [there[name] for name in installs if name in there]
+    lines = [step_line("-", "remove", because(s.subject, s.reason)) for s in removals if s not in replaced]
     lines += [_come_line(s, there.get(name)) for name, s in installs.items()]
+    if builds := ", ".join(s.subject for s in plan.steps if s.action == "build"):
+        lines.append(step_line("+", "build", word("cli.plan.build", names=builds)))
     if installs:
         lines.append(step_line("+", "fetch", sizes_of(plan)))
     if proofs := [s for s in plan.steps if s.action == "prove"]:
@@ -133,10 +136,6 @@ def change_lines(plan: Plan) -> list[str]:
         text = word("cli.plan.prove", jobs=names, level="quick", device=device)
         lines.append(step_line(">", "prove", text))
     return lines
-
-
-def _gone_line(removal: Step) -> str:
-    return step_line("-", "remove", because(removal.subject, removal.reason))
 
 
 def _come_line(install: Step, removal: Step | None) -> str:

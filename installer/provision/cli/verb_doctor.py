@@ -11,6 +11,7 @@ import click
 from provision.cli.common import json_option, quiet_option
 from provision.cli.helping import verb
 from provision.cli.language import language
+from provision.shells import quoted
 
 if TYPE_CHECKING:
     from provision.diagnosing.doctor import Layer
@@ -123,7 +124,7 @@ def _show_why_not(mended: Mended, answer: Answer) -> None:
         return
     said = "fix-cannot" if not planned else "fix-taken-back" if mended.findings else "fix-ask"
     say()
-    say(answer.case.speaker.word(said, subject=answer.subject.shown))
+    say(answer.case.speaker.word(said, subject=quoted(answer.subject.shown)))
     for finding in mended.findings:
         for line in finding_lines(finding, sys.stdout, elsewhere=True):
             say(line)

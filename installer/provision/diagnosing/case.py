@@ -17,6 +17,7 @@ from provision.model.finding import Finding
 from provision.model.machine import Machine, Occupancy
 from provision.model.receipt import JobResult
 from provision.ports import Output
+from provision.shells import quoted
 
 Event = Mapping[str, Any]
 
@@ -143,10 +144,10 @@ class Case:
         env = self.environment
         if env is None or not env.python:
             return dict(PIP)
-        python = f'"{env.python}"' if " " in env.python else env.python
+        python = quoted(env.python)
         if env.kind == "uv" or "pip" not in self.installed:
             return {verb: f"uv pip {verb} --python {python}" for verb in ("install", "uninstall")}
-        if self.os == "windows" and python.startswith('"'):
+        if self.os == "windows" and python != env.python:
             python = f"& {python}"  # PowerShell takes a quoted path alone for a text.
         return {"install": f"{python} -m pip install", "uninstall": f"{python} -m pip uninstall -y"}
 

@@ -57,11 +57,7 @@ def run_bundle(
         _licensed(made, session, choice)
     if dry_run:
         return tuple(_packed(path, made, 0) for _, path, made in found)
-    packed = tuple(_pack(source, path, made, folder, session) for source, path, made in found)
-    from provision.world.bundles import Bundle
-
-    Bundle(folder).list_sums()
-    return packed
+    return tuple(_pack(source, path, made, folder, session) for source, path, made in found)
 
 
 def _locks(reference: str, session: Session, choice: Choice) -> Iterator[tuple[Source, Path, Lock]]:
@@ -104,6 +100,7 @@ def _pack(source: Source, path: Path, made: Lock, folder: Path, session: Session
     bundle = Bundle(folder)
     wanted = [_wanted(a) for a in _files(made)]
     fresh = sum(bundle.put(Path(sources[one.key]), one) for one in wanted)
+    bundle.list_sums(wanted)
     told = message("pipeline.bundle.packed", target=made.target, python=made.python, count=packed.files)
     reporter.stage(message("pipeline.stage.packed"), told)
     return _packed(path, made, fresh)

@@ -8,10 +8,14 @@ from __future__ import annotations
 
 import hashlib
 import shutil
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
-from provision.world.store import Store, Wanted, disk_errors, is_complete, publish
+from provision.messages import message
+from provision.model.finding import ApplyError, Evidence, Finding, LockError, Remedy
+from provision.shells import quoted
+from provision.world.store import Store, Wanted, is_complete, publish
 
 _CHUNK = 1 << 20
 
@@ -23,31 +27,39 @@ class Bundle:
         self.folder = folder
 
     def find(self, wanted: Wanted) -> Path | None:
-        """The file of that name and size; None if there is none."""
-        return next((p for p in self._places(wanted) if is_complete(p, wanted.size)), None)
+        """The file of that name and size; None if there is none. One in a folder of its hash comes first."""
+        return next((p for p in reversed(self._places(wanted)) if is_complete(p, wanted.size)), None)
 
     def put(self, source: Path, wanted: Wanted) -> bool:
-        """Copy a verified file; False if it is there already. A copy, never a link: the bundle leaves this machine."""
+        """Copy a file that has the wanted hash; False if it is there already. A copy, never a link: the bundle leaves
+        this machine. Raises LockError for a source of another content, ApplyError where it cannot be written."""
         plain, own = self._places(wanted)
-        with disk_errors(plain):
+        with _told(plain):
             target = own if self._is_another(plain, wanted) else plain
             if target.is_file() and _is(target, wanted):
                 return False
             target.parent.mkdir(parents=True, exist_ok=True)
             part = target.with_name(f"{target.name}.part")
             shutil.copyfile(source, part)
+            if not _is(part, wanted):
+                part.unlink()
+                raise LockError(_altered(source))
             publish(part, target)
         return True
 
-    def list_sums(self) -> Path:
-        """Write SHA256SUMS over all files, as `sha256sum -c` reads it."""
-        root = self.folder / "files"
-        files = sorted(p for p in root.rglob("*") if p.is_file() and not p.name.endswith(".part"))
-        lines = (f"{_hash(path, 'sha256')}  {path.relative_to(self.folder).as_posix()}\n" for path in files)
+    def list_sums(self, files: Iterable[Wanted]) -> Path:
+        """Add files to SHA256SUMS, as `sha256sum -c` reads it. What it says of others stays: to hash them again would
+        call right what was altered since."""
+        sums = self._sums()
+        for wanted in files:
+            path = self.find(wanted)
+            if path is not None:
+                sums[self._name(path)] = wanted.sha256 or _hash(path, "sha256")
         target = self.folder / "SHA256SUMS"
-        with disk_errors(target):
+        with _told(target):
             part = target.with_name("SHA256SUMS.part")
-            part.write_text("".join(lines), encoding="utf-8", newline="\n")
+            text = "".join(f"{digest}  {name}\n" for name, digest in sorted(sums.items()))
+            part.write_text(text, encoding="utf-8", newline="\n")
             part.replace(target)
         return target
 
@@ -55,7 +67,10 @@ class Bundle:
         """Whether a rightful file of another content has the name; one that was altered since is replaced."""
         if not path.is_file() or _is(path, wanted):
             return False
-        return self._sums().get(path.relative_to(self.folder).as_posix()) in (None, _hash(path, "sha256"))
+        return self._sums().get(self._name(path)) in (None, _hash(path, "sha256"))
+
+    def _name(self, path: Path) -> str:
+        return path.relative_to(self.folder).as_posix()
 
     def _sums(self) -> dict[str, str]:
         try:
@@ -69,6 +84,29 @@ class Bundle:
         Store(self.folder).path(wanted)
         folder = self.folder / "files" / wanted.index
         return folder / wanted.filename, folder / wanted.digest[:12] / wanted.filename
+
+
+@contextmanager
+def _told(path: Path) -> Iterator[None]:
+    """The disk's errors as findings, with the way out that holds for a bundle."""
+    try:
+        yield
+    except OSError as error:
+        where, said = error.filename or path, error.strerror or str(error)
+        raise ApplyError(
+            Finding(
+                "bundle-not-written", "error", message("world.bundle-not-written.summary", where=where),
+                evidence=(Evidence(str(where), said),), remedies=(Remedy(message("world.bundle-not-written.way")),),
+            )
+        ) from error  # fmt: skip
+
+
+def _altered(source: Path) -> Finding:
+    return Finding(
+        "hash-mismatch", "error", message("world.bundle.altered", name=source.name),
+        evidence=(Evidence(str(source)),),
+        remedies=(Remedy(message("world.bundle.altered.way"), f"rm {quoted(source)}"),),
+    )  # fmt: skip
 
 
 def in_bundle(bundle: Bundle | None, wanted: Iterable[Wanted]) -> frozenset[str]:
