@@ -122,6 +122,7 @@ def test_a_change_that_does_not_prove_itself_is_taken_back(shop: LoopbackIndex, 
     assert "taken back" in people.out
     assert "RuntimeError: gamma" in people.out
     assert hashes(folder) == before
+    assert not list((folder / ".provision").rglob("mend-*"))
 
 
 def test_what_cannot_be_had_is_said_with_what_a_person_can_do(shop: LoopbackIndex, folder: Path) -> None:
@@ -153,6 +154,7 @@ def test_remains_alone_need_no_index(isolated_home: Path, folder: Path) -> None:
     ran = provision(folder, "doctor", ".venv", "--fix", "--yes", "--json")
     assert (ran.code, ran.document["fixes"]["mended"], ran.document["cause"]) == (0, True, None), ran
     assert not (packages / "~umpy").exists()
+    assert "not proven" in provision(folder, "status", ".venv").out, "nothing came, so nothing was proven"
 
 
 def test_what_conda_manages_is_for_conda(shop: LoopbackIndex, folder: Path) -> None:
@@ -229,3 +231,38 @@ def test_a_missing_requirement_comes_with_its_extra(shop: LoopbackIndex, folder:
     ran = provision(folder, "doctor", ".venv", "--fix", "--yes", "--json")
     assert changes(ran) == [("install", "beta 1.0"), ("install", "gamma 1.0")], ran
     assert ran.document["fixes"]["mended"] is True
+
+
+def test_one_that_cannot_be_had_does_not_keep_the_others_from_it(shop: LoopbackIndex, folder: Path) -> None:
+    """bb 2 needs a newer cc; ours came from an index that is not configured any more, and a stranger has its name."""
+    for version in ("1.0", "2.0"):
+        shop.wheel("bb", version, requires=["cc" if version == "1.0" else "cc>=2"])
+        shop.wheel("cc", version)
+    shop.wheel("aa", "1.0", requires=["bb>=2"])
+    wheel = shop.wheel("ours", "1.0", files={"ours/__init__.py": "", "ours/part.py": ""})
+    packages = made(shop, folder, "aa", "bb==1.0", "cc==1.0", "ours")
+    wheel.unlink()
+    shop.wheel("ours", "9.0")
+    (packages / "ours" / "part.py").unlink()
+    ran = provision(folder, "doctor", ".venv", "--fix", "--yes", "--json")
+    assert changes(ran) == [
+        ("remove", "bb 1.0"), ("remove", "cc 1.0"), ("install", "bb 2.0"), ("install", "cc 2.0"),
+    ]  # fmt: skip
+    assert ran.document["fixes"]["mended"] is True
+    (note,) = ran.document["fixes"]["plan"]["notes"]
+    assert (note["code"], "ours" in note["summary"]) == ("not-from-an-index", True)
+
+
+def test_what_was_changed_by_a_profile_stays_that_profiles(shop: LoopbackIndex, folder: Path) -> None:
+    path = profile(folder, "packages: [alpha]\nsmoke: {jobs: [imports]}\n")
+    packages = made(shop, folder, "mine")
+    words = ("apply", path.name, "--in-place", "--environment", ".venv", "--yes")
+    assert provision(folder, *words).code == 0
+    (packages / "alpha" / "more.py").unlink()
+    (packages / "~lpha").mkdir()
+    ran = provision(folder, "doctor", ".venv", "--fix", "--yes", "--json")
+    assert (ran.code, ran.document["fixes"]["mended"]) == (0, True), ran
+    assert ran.document["fixes"]["plan"]["profile"] == "team"
+    assert provision(folder, *words, "--json").document["outcome"] == "unchanged"
+    shutil.rmtree(packages / "alpha")
+    assert provision(folder, "verify", "--environment", ".venv").code == 1

@@ -199,7 +199,7 @@ def _distribution_of(case: Case, module: str) -> bool:
 
 def _elsewhere(case: Case, env: Environment) -> Iterator[Finding]:
     """Distributions of another place that come first: the user's own folder, PYTHONPATH."""
-    own = [site for site in env.sites if _within(site, env.prefix)]
+    own = [site for site in env.sites if within(site, env.prefix)]
     for one in env.distributions:
         hidden = next((c for c in env.copies(one.name) if c.site in own and c.site != one.site), None)
         first = env.copies(one.name)[0] is one
@@ -211,7 +211,8 @@ def _elsewhere(case: Case, env: Environment) -> Iterator[Finding]:
             )  # fmt: skip
 
 
-def _within(path: str, prefix: str) -> bool:
+def within(path: str, prefix: str) -> bool:
+    """Whether a place lies in an environment's folder."""
     return bool(prefix) and PurePath(path).is_relative_to(prefix)
 
 

@@ -14,7 +14,7 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 from packaging.version import InvalidVersion, Version
 
-from provision.diagnosing.at_environment import asked, collide, kept, marks, matters, stands_in
+from provision.diagnosing.at_environment import asked, collide, kept, marks, matters, stands_in, within
 from provision.diagnosing.at_framework import imported
 from provision.diagnosing.case import Case
 from provision.diagnosing.environments import EGG_LINK, Distribution
@@ -104,11 +104,12 @@ def mend_of(case: Case, inventory: Inventory, codes: Collection[str]) -> Mend:
 def widened(case: Case, mend: Mend, said: str) -> Mend:
     """The same with more of it free to change: those that require a changed one, and those that the failure (`said`)
     names. Frameworks keep their version. Itself where there is no more."""
+    own = {one.name for one in _own(case)}
     named = {str(canonicalize_name(word)) for word in _WORD.findall(said.lower())}
     more = {
         name: Wanted(because=because, free=True)
         for name, because in (*_requirers(case, mend), *_named(mend, named))
-        if name in mend.stays and name not in _carriers() | mend.direct
+        if name in mend.stays.keys() & own and name not in _carriers() | mend.direct
     }
     return _mend(case, replace(mend, wanted={**mend.wanted, **more})) if more else mend
 
@@ -201,6 +202,12 @@ def _there(case: Case) -> tuple[Distribution, ...]:
     return tuple(one for one in env.distributions if env.copies(one.name)[0] is one) if env else ()
 
 
+def _own(case: Case) -> tuple[Distribution, ...]:
+    """What stands in the environment itself. What it sees of other places is not for changing, nor for its sake."""
+    prefix = case.environment.prefix if case.environment else ""
+    return tuple(one for one in _there(case) if within(one.site, prefix))
+
+
 def _plain(one: Distribution) -> bool:
     """Whether name and version are such as an index has."""
     try:
@@ -284,7 +291,7 @@ def _unmet(case: Case, gone: Container[str], codes: Container[str]) -> Iterator[
     """What distributions require and do not find, or find in another version."""
     if "requirement-missing" not in codes and "requirement-conflict" not in codes:
         return
-    for one in _there(case):
+    for one in _own(case):
         for requirement in _asks(case, one) if one.name not in gone else ():
             name = str(canonicalize_name(requirement.name))
             found = case.installed.get(name)

@@ -6,11 +6,12 @@ uv is a wheel of the package index and comes with provision, so its path is know
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import tempfile
 import zipfile
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -32,6 +33,10 @@ _PLATFORMS = {
     "macos-arm64": "aarch64-apple-darwin",
     "macos-x86_64": "x86_64-apple-darwin",
 }
+
+
+#: A canonical name: what an environment says of itself becomes the name of a file here.
+_NAME = re.compile(r"[a-z0-9](?:[a-z0-9-]*[a-z0-9])?")
 
 
 @lru_cache(maxsize=1)
@@ -109,6 +114,7 @@ class UvResolver:
     def close(self, request: ClosureRequest) -> tuple[ClosedPackage, ...] | CatalogFailure:
         """uv binds only what is required by name to an index. A bound package that is somebody's dependency is
         first met as an empty stub, so that no other index is asked for its name, and is then required by name."""
+        request = replace(request, provided={n: v for n, v in request.provided.items() if _NAME.fullmatch(n)})
         named = _names(request.requirements)
         while True:
             bound = frozenset(_bound(request.indexes)) - named - frozenset(request.provided)
