@@ -382,6 +382,9 @@ class Store(Protocol):
     def place(self, artifact: Artifact) -> str | None:
         """Path of an artifact that is here; None if it would have to be downloaded."""
 
+    def check_here(self, lock: Lock) -> None:
+        """Offline: raises BlockedError with every file that no place of this machine has."""
+
     def fetch(self, lock: Lock, advance: Callable[[int], None]) -> tuple[LocalFile, ...]:
         """Packages and build tools of a lock as local files. Raises ProvisionError leaves."""
 

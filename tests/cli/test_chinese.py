@@ -85,7 +85,7 @@ def test_a_plan(
     tmp_path: Path, chinese: None, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    show_plan(plan(tmp_path))
+    show_plan(plan(tmp_path), "provision apply team.yaml")
     out = capsys.readouterr().out
     golden("plan-zh", out)
     assert {columns(out, label) for label in ("技术栈", "可信度", "需求", "试试")} == {LABEL + 2}

@@ -82,6 +82,12 @@ def test_a_bundle_is_not_trusted(
         wheel.write_bytes(data[:-9] if harm == "cut" else data[:-9] + b"x" * 9)
     ran = provision(folder, "apply", path.name, "--bundle", "carry", "--yes", "--json", env=elsewhere)
     assert ran.code == code, ran
+    assert (
+        ran.codes
+        == {"altered": ["hash-mismatch"], "cut": ["bundle-altered"], "gone": ["offline-missing"]}[harm]
+    )
+    planned = provision(folder, "plan", path.name, "--bundle", "carry", "--json", env=elsewhere)
+    assert planned.code == (0 if harm == "altered" else 5), "what can be seen without reading it all"
     assert "beta-1.0-py3-none-any.whl" in ran.out
     assert not (folder / ".venv").exists()
     mended = provision(folder, "bundle", path.name, "-o", "carry", "--json")

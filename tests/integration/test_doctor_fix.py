@@ -187,10 +187,16 @@ def test_an_environment_of_ours_is_built_again(index: LoopbackIndex, tmp_path: P
     assert {"files-missing", "litter", "environment-drifted"} <= set(ran.codes)
 
     refused = provision(folder, "doctor", "--fix", "--json")
-    assert (refused.code, refused.codes) == (5, ["not-confirmed"])
+    assert (refused.code, refused.document["fixes"]["mended"]) == (1, False)
+    assert [s["subject"] for s in refused.document["fixes"]["plan"]["steps"] if s["action"] == "install"] == [
+        "alpha 1.0"
+    ]
+    people = provision(folder, "doctor", ".venv", "--fix")
+    assert "Built again from its lock:" in people.out
+    assert "provision doctor .venv --fix --yes" in people.out
+    assert os.readlink(folder / ".venv").endswith("1")
     mended = provision(folder, "doctor", "--fix", "--yes", "--json")
     assert (mended.code, mended.document["cause"], mended.document["fixes"]["mended"]) == (0, None, True)
-    assert mended.document["fixes"]["plan"] is None, "a generation, not a change in place"
     assert os.readlink(folder / ".venv").endswith("2")
 
 
@@ -266,3 +272,33 @@ def test_what_was_changed_by_a_profile_stays_that_profiles(shop: LoopbackIndex, 
     assert provision(folder, *words, "--json").document["outcome"] == "unchanged"
     shutil.rmtree(packages / "alpha")
     assert provision(folder, "verify", "--environment", ".venv").code == 1
+
+
+def test_a_generation_of_another_lock_is_not_made_another(shop: LoopbackIndex, folder: Path) -> None:
+    path = profile(folder, "packages: [alpha, mine]\nsmoke: {jobs: [imports]}\n")
+    assert provision(folder, "apply", path.name).code == 0
+    profile(folder, "packages: [mine]\nsmoke: {jobs: [imports]}\n")
+    assert provision(folder, "apply", path.name, "--yes").code == 0
+    assert provision(folder, "rollback", ".venv").code == 0
+    packages = next((folder / ".venv/lib").glob("python*/site-packages"))
+    (packages / "alpha" / "more.py").unlink()
+    ran = provision(folder, "doctor", ".venv", "--fix", "--yes", "--json")
+    assert (ran.code, [f["code"] for f in ran.document["fixes"]["findings"]]) == (
+        1,
+        ["made-from-another-lock"],
+    )
+    assert os.readlink(folder / ".venv").endswith("1")
+
+
+def test_an_interrupted_run_is_named_and_made_whole(shop: LoopbackIndex, folder: Path) -> None:
+    packages = made(shop, folder, "alpha", "mine")
+    (packages / "alpha" / "more.py").unlink()
+    assert provision(folder, "doctor", ".venv", "--fix", "--yes").code == 0
+    journal = folder / ".provision" / ".venv" / "journal.jsonl"
+    lines = journal.read_text().splitlines(keepends=True)
+    journal.write_text("".join(lines[:-2]), encoding="utf-8")
+    ran = provision(folder, "doctor", ".venv", "--json")
+    assert (ran.code, ran.document["cause"]) == (1, "run-interrupted")
+    fixed = provision(folder, "doctor", ".venv", "--fix", "--json")
+    assert "run-interrupted" not in fixed.codes
+    assert "run-interrupted" not in provision(folder, "doctor", ".venv", "--json").codes

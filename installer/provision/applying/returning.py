@@ -16,6 +16,7 @@ from provision.messages import message
 from provision.model.finding import ApplyError, BlockedError, Finding, Remedy, RollbackError, UsageError
 from provision.model.journal import Entry
 from provision.model.state import EnvState, Generation, Layout
+from provision.shells import quoted
 
 if TYPE_CHECKING:
     from provision.ports import Files
@@ -145,7 +146,9 @@ def _no_generation(state: EnvState, number: int | None, usable: Collection[int])
         "error",
         message(f"applying.no-generation.{key}", number=number, environment=state.environment),
         detail=message("applying.no-generation.detail", have=have),
-        remedies=(Remedy(message("applying.no-generation.way"), "provision history"),),
+        remedies=(
+            Remedy(message("applying.no-generation.way"), f"provision history {quoted(state.environment)}"),
+        ),
     )
 
 
@@ -162,7 +165,7 @@ def _doubt(state: EnvState, generation: Generation) -> Finding:
         remedies=(
             Remedy(
                 message("applying.generation-not-proven.way"),
-                f"provision rollback --to {generation.number} --yes",
+                f"provision rollback {quoted(state.environment)} --to {generation.number} --yes",
             ),
         ),
     )

@@ -33,7 +33,8 @@ def shown(path: str | Path) -> str:
         return str(path)
 
 
-def show_plan(prepared: Prepared) -> None:
+def show_plan(prepared: Prepared, command: str) -> None:
+    """The plan, or what blocks it. `command` is what carries it out."""
     plan, lock = prepared.plan, prepared.lock
     lock_text = word("cli.plan.lock", digest=plan.lock[:6], path=shown(prepared.lock_path))
     say(f"{paint(plan.profile, bold=True)} · {plan.target} · Python {plan.python}    {lock_text}")
@@ -41,7 +42,7 @@ def show_plan(prepared: Prepared) -> None:
     _show_stack(lock)
     if plan.steps:
         say()
-        for line in _step_lines(plan, lock):
+        for line in plan_lines(plan, lock):
             say(line)
     _show_held(lock)
     say()
@@ -53,7 +54,7 @@ def show_plan(prepared: Prepared) -> None:
         say()
         say(word("cli.plan.blocked"))
     elif plan.steps:
-        say(word("cli.plan.unchanged", path=quoted(shown(prepared.source.path))))
+        say(word("cli.plan.unchanged", command=command))
     else:
         say(_nothing_to_do(prepared))
 
@@ -146,7 +147,8 @@ def _come_line(install: Step, removal: Step | None) -> str:
     return step_line("+", "replace", because(text, install.reason))
 
 
-def _step_lines(plan: Plan, lock: Lock) -> list[str]:
+def plan_lines(plan: Plan, lock: Lock) -> list[str]:
+    """The steps to a new generation, a line a kind."""
     by = {action: [s for s in plan.steps if s.action == action] for action in get_args(Action)}
     names = {action: ", ".join(s.subject for s in found) for action, found in by.items()}
     lines = [step_line("-", "remove", because(s.subject, s.reason)) for s in by["remove"]]

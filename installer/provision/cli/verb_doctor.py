@@ -15,7 +15,7 @@ from provision.shells import quoted
 
 if TYPE_CHECKING:
     from provision.diagnosing.doctor import Layer
-    from provision.pipeline.doctor import Answer
+    from provision.pipeline.doctor import Answer, Question
     from provision.pipeline.environments import Prepared
     from provision.pipeline.mending import Mended
     from provision.pipeline.session import Session
@@ -53,7 +53,9 @@ def command(
     )
     answer = run_doctor(session, question)
     screen = not as_json and not quiet
-    if fix and screen and not answer.case.ours:
+    if fix and answer.case.interrupted:
+        answer = _made_whole(session, question, answer)
+    if fix and screen:
         _show(answer, quiet)
     fixes = _mend(session, answer, yes, screen) if fix else None
     if fixes and fixes.mended:
@@ -63,11 +65,20 @@ def command(
 
         print_json({**_document(answer), **({"fixes": fixes.to_json()} if fixes else {})})
     else:
-        if fixes is None or fixes.mended or quiet or answer.case.ours:
+        if fixes is None or fixes.mended or quiet:
             _show(answer, quiet)
         if fixes and not fixes.mended:
             _show_fixes(fixes, answer)
     return 0 if answer.examination.sound else 1
+
+
+def _made_whole(session: Session, question: Question, answer: Answer) -> Answer:
+    """What an interrupted run left is taken back or finished first; then it is looked at again."""
+    from provision.pipeline.doctor import run_doctor
+    from provision.pipeline.places import make_whole
+
+    make_whole(session, answer.subject.prefix)
+    return run_doctor(session, question)
 
 
 def _mend(session: Session, answer: Answer, yes: bool, screen: bool) -> Mended:
@@ -85,11 +96,13 @@ def _mend(session: Session, answer: Answer, yes: bool, screen: bool) -> Mended:
 
 def _show_change(prepared: Prepared, answer: Answer) -> None:
     from provision.cli.rendering import finding_lines, say
-    from provision.cli.showing import change_lines
+    from provision.cli.showing import change_lines, plan_lines
 
     say()
-    say(f"{answer.case.speaker.word('fix-plan')}:")
-    for line in change_lines(prepared.plan):
+    say(f"{answer.case.speaker.word('fix-plan' if prepared.in_place else 'fix-again')}:")
+    for line in (
+        change_lines(prepared.plan) if prepared.in_place else plan_lines(prepared.plan, prepared.lock)
+    ):
         say(line)
     for note in prepared.plan.notes:
         for line in finding_lines(note, sys.stdout):
@@ -101,7 +114,8 @@ def _show_fixes(mended: Mended, answer: Answer) -> None:
 
     word = answer.case.speaker.word
     _show_why_not(mended, answer)
-    left = [one for one in mended.fixes if one.kind != "change"]
+    done = ("change", "rebuild") if mended.plan else ("change",)
+    left = [one for one in mended.fixes if one.kind not in done]
     if mended.fixes and not left:
         return
     say()

@@ -6,6 +6,7 @@ import click
 
 from provision.cli.common import json_option, profile_argument, variant_option
 from provision.cli.helping import verb
+from provision.messages import message
 
 _FORMATS = ("requirements", "pylock", "environment", "dockerfile")
 #: What a lock of a conda environment can be written as.
@@ -38,7 +39,10 @@ def command(
     from provision.pipeline.locks import write_text
 
     session = make_session(quiet=True, as_json=as_json, offline=offline)
-    if form in _CONDA_FORMATS and is_conda(profile, session):
+    conda = form in _CONDA_FORMATS and is_conda(profile, session)
+    if form in _CONDA_FORMATS and form not in _FORMATS and not conda and not profile.endswith(".lock.yaml"):
+        raise click.UsageError(message("usage.only-conda", form=form, formats=", ".join(_FORMATS)))
+    if conda:
         text, told = run_export(profile, form, target or None, python or None, session), {"profile": profile}
     else:
         text, lock = exported(profile, form, session, target, python, variant)

@@ -14,6 +14,7 @@ from provision.cli.common import (
 )
 from provision.cli.helping import verb
 from provision.cli.language import word
+from provision.shells import quoted
 
 
 @verb("rollback")
@@ -46,6 +47,13 @@ def command(
         )
     elif not quiet:
         key = "back" if done.changed and done.former else "done" if done.changed else "already"
-        text = word(f"cli.rollback.{key}", environment=path, generation=done.generation, former=done.former)
+        command = f"provision rollback {quoted(path)} --to {done.former}"
+        text = word(
+            f"cli.rollback.{key}",
+            environment=path,
+            generation=done.generation,
+            former=done.former,
+            command=command,
+        )
         say(text)
     return 0

@@ -18,6 +18,7 @@ from provision.knowledge import FamilyRow
 from provision.knowledge.checks import load_checks
 from provision.knowledge.versions import holds, version_key
 from provision.model.finding import Finding
+from provision.shells import quoted
 
 _SHOWN = 4
 Check = Callable[[Case, Environment], Iterator[Finding]]
@@ -92,7 +93,7 @@ def _twice(case: Case, env: Environment) -> Iterator[Finding]:
             versions = sorted((c.version for c in copies), key=version_key)
             yield case.speaker.finding(
                 "distribution-twice", [(c.info, c.version) for c in copies], name=name, versions=", ".join(versions),
-                newest=versions[-1], index=case.index_of(versions[-1]), **case.commands,
+                newest=versions[-1], index=case.index_of(name, versions[-1]), **case.commands,
             )  # fmt: skip
 
 
@@ -104,7 +105,7 @@ def _missing_files(case: Case, env: Environment) -> Iterator[Finding]:
             continue
         yield case.speaker.finding(
             "files-missing", [(f"{copies[0].info}/RECORD", p) for p in lost[:_SHOWN]],
-            name=name, version=copies[0].version, count=len(lost), index=case.index_of(copies[0].version),
+            name=name, version=copies[0].version, count=len(lost), index=case.index_of(name, copies[0].version),
             **case.commands,
         )  # fmt: skip
 
@@ -123,7 +124,7 @@ def _other_files(case: Case, env: Environment) -> Iterator[Finding]:
         proof = [(f"{copies[0].info}/RECORD", path) for path in (*resized, *changed)[:_SHOWN]]
         yield case.speaker.finding(
             "files-changed", proof, "error" if broken else None, name=name, version=copies[0].version,
-            count=len(resized) + len(changed), index=case.index_of(copies[0].version), **case.commands,
+            count=len(resized) + len(changed), index=case.index_of(name, copies[0].version), **case.commands,
         )  # fmt: skip
 
 
@@ -307,6 +308,11 @@ def marks(env: Environment) -> dict[str, str]:
     return {**own, **told, "extra": ""}
 
 
+def _begun(case: Case, env: Environment) -> Iterator[Finding]:
+    if case.interrupted:
+        yield case.speaker.finding("run-interrupted", path=env.prefix, run=quoted(env.prefix))
+
+
 def _drift(case: Case, env: Environment) -> Iterator[Finding]:
     if case.drifted:
         yield case.speaker.finding(
@@ -315,6 +321,6 @@ def _drift(case: Case, env: Environment) -> Iterator[Finding]:
 
 
 _CHECKS: tuple[Check, ...] = (
-    _interrupted, _missing_files, _other_files, _families, _shadows, _elsewhere, _orphans, _managers, _requirements,
+    _begun, _interrupted, _missing_files, _other_files, _families, _shadows, _elsewhere, _orphans, _managers, _requirements,
     _variables, _drift,
 )  # fmt: skip

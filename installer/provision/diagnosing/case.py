@@ -105,6 +105,8 @@ class Case:
     needs: tuple[tuple[str, Finding], ...] = ()
     drifted: bool = False
     ours: bool = False
+    #: A change of provision's was killed in the middle.
+    interrupted: bool = False
     beside: tuple[str, ...] = ()
     folder: str = ""
     #: Who uses the cards just now.
@@ -151,9 +153,9 @@ class Case:
             python = f"& {python}"  # PowerShell takes a quoted path alone for a text.
         return {"install": f"{python} -m pip install", "uninstall": f"{python} -m pip uninstall -y"}
 
-    def index_of(self, version: str) -> str:
-        """The option that names the index of a local version (`2.6.0+cu124`): no other has it."""
-        local = version.partition("+")[2]
+    def index_of(self, name: str, version: str) -> str:
+        """The option that names the index of a local version of PyTorch's (`2.6.0+cu124`): no other has it."""
+        local = version.partition("+")[2] if name in of_torch() else ""
         url = self.knowledge.index_url(f"pytorch-{local}") if local else None
         return f" --index-url {url}" if url else ""
 
@@ -189,6 +191,12 @@ class Case:
         heard = self.of(one)
         event = heard.imported(one.module) if heard else None
         return bool(event and event.get("file"))
+
+
+def of_torch() -> frozenset[str]:
+    """The distributions that PyTorch's own indexes hold."""
+    rows = [row for row in load_checks().imports if row.framework == "torch"]
+    return frozenset(name for row in rows for name in (*row.distributions, *row.after))
 
 
 _AVAILABLE = {

@@ -178,5 +178,5 @@ def _mixed(
         "mixed-builds", proof, leader=one.framework, version=one.version, package=package, found=found,
         first=_build_name(case, one.version, one), second=_build_name(case, found, one), why=why, **case.commands,
         wanted=f"{package}=={public}{f'+{one.local}' if one.local else ''}",
-        index=case.index_of(one.version),
+        index=case.index_of(package, one.version),
     )  # fmt: skip

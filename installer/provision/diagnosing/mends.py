@@ -16,7 +16,7 @@ from packaging.version import InvalidVersion, Version
 
 from provision.diagnosing.at_environment import asked, collide, kept, marks, matters, stands_in, within
 from provision.diagnosing.at_framework import imported
-from provision.diagnosing.case import Case
+from provision.diagnosing.case import Case, of_torch
 from provision.diagnosing.environments import EGG_LINK, Distribution
 from provision.diagnosing.known import module_of, violated
 from provision.knowledge import FamilyRow, PatchRow
@@ -352,14 +352,8 @@ def _orphans(case: Case, inventory: Inventory) -> Iterator[str]:
 
 def _indexes(case: Case, wanted: Mapping[str, Wanted]) -> Iterator[Index]:
     """PyTorch's own distributions of a local version (`2.6.0+cu124`) are on the index of that build only."""
-    of_torch = {
-        n
-        for row in load_checks().imports
-        if row.framework == "torch"
-        for n in (*row.distributions, *row.after)
-    }
     by_index: dict[str, list[str]] = {}
-    for name in sorted(of_torch & wanted.keys()):
+    for name in sorted(of_torch() & wanted.keys()):
         if local := case.installed.get(name, "").partition("+")[2]:
             by_index.setdefault(f"pytorch-{local}", []).append(name)
     for index, names in by_index.items():

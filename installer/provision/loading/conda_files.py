@@ -21,6 +21,8 @@ _SPEC = re.compile(
     r"(?P<name>[\w.-]+)\s*(?P<version>[=<>!~][^=\s]*(?:=(?=[\d*]))?[^=\s]*)?(?:[=\s](?P<build>\S+))?"
 )
 _PYTHON = "3.12"
+#: Name and password, or a token, in an address; none may reach a screen.
+_CREDENTIALS = re.compile(r"(\w://)[^/@\s]+@")
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,16 +82,33 @@ def _document(text: str, origin: str) -> dict[str, Any]:
 def _dependencies(
     document: Mapping[str, Any], origin: str, findings: list[Finding]
 ) -> tuple[list[str], list[str]]:
-    conda, pip = [], []
+    conda: list[str] = []
+    pip: list[str] = []
     for entry in document["dependencies"]:
         if isinstance(entry, Mapping):
-            pip += [str(line).strip() for line in entry.get("pip") or ()]
+            pip += _section(entry, origin, findings)
+            continue
+        if not isinstance(entry, str):
+            findings.append(_left(origin, repr(entry), message("loading.dependencies.no-text")))
             continue
         try:
             conda.append(match_spec(str(entry)))
         except BadValueError as error:
             findings.append(_left(origin, str(entry), error.what))
     return conda, pip
+
+
+def _section(entry: Mapping[str, Any], origin: str, findings: list[Finding]) -> Iterator[str]:
+    """The lines of a pip section; conda knows no other."""
+    for key, lines in entry.items():
+        if key != "pip" or not isinstance(lines, list):
+            findings.append(_left(origin, f"{key}:", message("loading.dependencies.no-section")))
+            continue
+        for line in lines:
+            if isinstance(line, str):
+                yield line.strip()
+            else:
+                findings.append(_left(origin, repr(line), message("loading.dependencies.no-text")))
 
 
 def _spec(text: str) -> Spec:
@@ -147,7 +166,16 @@ def _wheels(pip: Sequence[str], origin: str, findings: list[Finding]) -> Iterato
         try:
             yield requirement(line)
         except BadValueError as error:
-            findings.append(_left(origin, line, error.what))
+            findings.append(_left(origin, line, _why(_CREDENTIALS.sub(r"\1***@", line)) or error.what))
+
+
+def _why(line: str) -> str:
+    """Why a line is no requirement, in words that quote no credentials."""
+    try:
+        requirement(line)
+    except BadValueError as error:
+        return error.what
+    return ""
 
 
 def _variables(
@@ -161,6 +189,7 @@ def _variables(
 
 
 def _left(origin: str, line: str, why: str) -> Finding:
+    line = _CREDENTIALS.sub(r"\1***@", line)
     return Finding(
         "not-taken-over", "warning", message("loading.not-taken-over.summary", origin=origin, line=line, why=why),
         evidence=(Evidence(origin, line),),

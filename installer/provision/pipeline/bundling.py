@@ -77,7 +77,7 @@ def _locks(reference: str, session: Session, choice: Choice) -> Iterator[tuple[S
         count += 1
         yield one, path, made
     if not count:
-        raise LockError(_none(source))
+        raise LockError(_none(source, [path.name for path in lock_files(source, session.folder)]))
 
 
 def _licensed(made: Lock, session: Session, choice: Choice) -> None:
@@ -134,10 +134,14 @@ def _stale(path: Path, because: str, source: Source) -> Finding:
     )
 
 
-def _none(source: Source) -> Finding:
+def _none(source: Source, have: Sequence[str]) -> Finding:
     return Finding(
         "lock-missing",
         "error",
-        message("pipeline.bundle.no-lock", name=source.profile.name),
+        message(
+            "pipeline.bundle.no-lock",
+            name=source.profile.name,
+            have=tuple(have) or message("pipeline.bundle.none"),
+        ),
         remedies=(Remedy(message("pipeline.lock-missing.way-3"), f"provision lock {quoted(source.path)}"),),
     )

@@ -216,10 +216,16 @@ def _state(session: Session, subject: Subject) -> dict[str, Any]:
     """Whether provision made the environment, and whether it still is what was proven."""
     if not subject.prefix:
         return {}
+    from provision.applying.journal import read
     from provision.inspecting import inspect
+    from provision.model.state import Layout
 
     state = inspect(session.files, subject.prefix)
-    return {"ours": state.kind == "ours", "drifted": state.kind == "ours" and state.drifted}
+    return {
+        "ours": state.kind == "ours",
+        "drifted": state.kind == "ours" and state.drifted,
+        "interrupted": read(session.files, Layout(subject.prefix).journal).open,
+    }
 
 
 def _lock_of(session: Session, subject: Subject) -> Lock | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -156,9 +157,11 @@ def _barred(planned: Plan, made: Lock, session: Session) -> tuple[Finding, ...]:
     try:
         if any(a.file in fetched for a in made.artifacts):
             session.host_catalog.check_way(made.indexes)
+            session.store.check_here(made)
         if missing := [a for a in made.conda if a.file in fetched]:
             session.conda.check_way(missing)
-    except BlockedError as error:
+            session.conda.check_here(missing)
+    except (BlockedError, LockError) as error:
         return error.findings
     return ()
 
@@ -402,15 +405,15 @@ def run_apply(reference: str, session: Session, options: Options) -> tuple[Prepa
     if is_saved_plan(session.folder / reference):
         prepared, options = load(session.folder / reference, session)
     else:
-        prepared = _licensed(prepare(reference, session, options), session)
+        prepared = licensed(prepare(reference, session, options), session)
     if prepared.plan.blockers:
         raise BlockedError(prepared.plan.blockers)
     if prepared.plan.steps and prepared.state.kind != "absent" and not options.yes:
-        _ask(prepared, session)
+        _ask(prepared, session, options)
     return prepared, carry_out(prepared, session, options)
 
 
-def _licensed(prepared: Prepared, session: Session) -> Prepared:
+def licensed(prepared: Prepared, session: Session) -> Prepared:
     """Ask a person for the licences, where nothing else keeps the plan from being carried out."""
     if not only_licences(prepared.plan):
         return prepared
@@ -421,7 +424,30 @@ def _licensed(prepared: Prepared, session: Session) -> Prepared:
     return replace(prepared, plan=replace(prepared.plan, blockers=()))
 
 
-def _ask(prepared: Prepared, session: Session) -> None:
+def options_of(options: Options) -> dict[str, object]:
+    """What the command line said beside the profile, as far as it changes what is made."""
+    return {
+        "--environment": options.environment,
+        "--variant": options.variant,
+        "--python": options.python,
+        "--device": options.device,
+        "--in-place": options.in_place,
+        "--reinstall": options.reinstall,
+        "--for-machine": options.for_machine,
+    }
+
+
+def apply_command(subject: str, ways: Mapping[str, object] | None = None) -> str:
+    """The command that carries a plan out, with the options that it was made with."""
+    said = [
+        f"{name} {quoted(value)}" if value is not True else name
+        for name, value in (ways or {}).items()
+        if value
+    ]
+    return " ".join(("provision apply", subject, *said))
+
+
+def _ask(prepared: Prepared, session: Session, options: Options) -> None:
     state = prepared.state
     number = prepared.plan.generation
     question = message(
@@ -437,11 +463,12 @@ def _ask(prepared: Prepared, session: Session) -> None:
             "pipeline.in-place.question", environment=state.environment, removed=removed, installed=installed
         )
     if not session.confirm(question):
-        again = quoted(prepared.source.path)
+        ways = {**options_of(options), "--bundle": session.bundle_folder}
+        again = apply_command(quoted(prepared.source.path), ways)
         raise BlockedError(
             Finding(
                 "not-confirmed", "error", message("pipeline.not-confirmed.summary"),
-                remedies=(Remedy(message("pipeline.not-confirmed.way"), f"provision apply {again} --yes"),),
+                remedies=(Remedy(message("pipeline.not-confirmed.way"), f"{again} --yes"),),
             )
         )  # fmt: skip
 

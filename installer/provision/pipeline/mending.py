@@ -13,9 +13,10 @@ from provision.diagnosing.fixing import Fix, fixes
 from provision.documents import dump_yaml
 from provision.inspecting import inspect
 from provision.messages import message
-from provision.model.finding import Finding, UnsatisfiableError
+from provision.model.finding import BlockedError, Finding, Remedy, UnsatisfiableError
 from provision.model.plan import Plan, Step
 from provision.model.state import Layout
+from provision.shells import quoted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -52,26 +53,57 @@ class Mended:
 
 def mend(session: Session, answer: Answer, yes: bool, show: Show) -> Mended:
     """Rebuild an environment of ours if that mends it: a new generation beside it, proven before the switch. Change
-    another's in place, once `show` has shown the plan and it was agreed to.
-
-    Raises what `apply` raises; a rebuild of ours that was not confirmed is BlockedError, as there.
-    """
+    another's in place. Either once `show` has shown the plan and it was agreed to. Raises what `apply` raises."""
     profile = _profile_of(session, answer)
     found = fixes(answer.case, answer.examination, profile or "PROFILE")
     if answer.case.ours:
         rebuilt = profile and any(f.kind == "rebuild" for f in found)
-        return _rebuild(session, answer, profile, yes, found) if rebuilt else Mended(found)
+        return _rebuild(session, answer, profile, yes, show, found) if rebuilt else Mended(found)
     if any(f.kind == "change" for f in found):
         return _change(session, answer, profile, yes, show, found)
     return Mended(found)
 
 
-def _rebuild(session: Session, answer: Answer, profile: str, yes: bool, found: tuple[Fix, ...]) -> Mended:
-    from provision.pipeline.environments import Options, run_apply
+def _rebuild(
+    session: Session, answer: Answer, profile: str, yes: bool, show: Show, found: tuple[Fix, ...]
+) -> Mended:
+    """A new generation beside the damaged one, from the lock that this one was made from."""
+    from provision.pipeline.environments import Options, carry_out, licensed, prepare
 
     options = Options(environment=answer.subject.prefix, yes=yes, reinstall=True)
-    _, outcome = run_apply(profile, session, options)
-    return Mended(found, outcome.outcome != "failed", findings=outcome.findings)
+    prepared = licensed(prepare(profile, session, options), session)
+    record = prepared.state.record
+    if record is not None and record.lock != prepared.plan.lock:
+        return Mended(found, findings=(_another_lock(prepared, profile),))
+    show(prepared)
+    if prepared.plan.blockers:
+        raise BlockedError(prepared.plan.blockers)
+    if not yes and not session.confirm(_switch(prepared)):
+        return Mended(found, plan=prepared.plan)
+    outcome = carry_out(prepared, session, options)
+    return Mended(found, outcome.outcome != "failed", prepared.plan, outcome.findings)
+
+
+def _switch(prepared: Prepared) -> str:
+    state, number = prepared.state, prepared.plan.generation
+    return message(
+        "pipeline.switch.question", environment=state.environment, generation=state.generation, number=number
+    )
+
+
+def _another_lock(prepared: Prepared, profile: str) -> Finding:
+    """After a rollback, or a change of the lock: to build it again would make something else of it."""
+    environment, generation = prepared.state.environment, prepared.state.generation
+    return Finding(
+        "made-from-another-lock", "warning",
+        message("pipeline.made-from-another-lock.summary", environment=environment, generation=generation),
+        remedies=(
+            Remedy(
+                message("pipeline.made-from-another-lock.way"),
+                f"provision apply {quoted(profile)} --environment {quoted(environment)}",
+            ),
+        ),
+    )  # fmt: skip
 
 
 def _profile_of(session: Session, answer: Answer) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import sys
 from collections.abc import Mapping
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from provision.pipeline.session import Session
 
 _BINARIES = ("python", "python3", "python.exe")
+_PYTHON = re.compile(r"python|pypy", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,11 +45,21 @@ def subject_of(session: Session, reference: str | None) -> Subject:
     if path.is_dir():
         return _folder(path, reference)
     if path.is_file() and path.suffix not in (".yaml", ".yml"):
+        if not _PYTHON.match(path.name):
+            raise UsageError(_no_python(reference))
         return _interpreter(path, reference)
     if _is_word(reference) and reference.startswith("python") and (found := shutil.which(reference)):
         return _interpreter(Path(found), reference)
     prefix = find_environment(session, reference, None)
     return Subject(prefix=prefix, profile=reference, shown=reference)
+
+
+def _no_python(reference: str) -> Finding:
+    """A file of another name is never started to see what it is."""
+    return Finding(
+        "no-such-interpreter", "error", message("pipeline.no-such-interpreter.name", path=reference),
+        remedies=(Remedy(message("pipeline.no-environment.way"), "provision doctor .venv"),),
+    )  # fmt: skip
 
 
 def _is_word(reference: str) -> bool:

@@ -30,6 +30,11 @@ class Bundle:
         """The file of that name and size; None if there is none. One in a folder of its hash comes first."""
         return next((p for p in reversed(self._places(wanted)) if is_complete(p, wanted.size)), None)
 
+    def altered(self, wanted: Wanted) -> Path | None:
+        """A file of that name which is of another size, where none of the right size is."""
+        there = [p for p in reversed(self._places(wanted)) if p.is_file()]
+        return there[0] if there and not self.find(wanted) else None
+
     def put(self, source: Path, wanted: Wanted) -> bool:
         """Copy a file that has the wanted hash; False if it is there already. A copy, never a link: the bundle leaves
         this machine. Raises LockError for a source of another content, ApplyError where it cannot be written."""
@@ -92,7 +97,8 @@ def _told(path: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        where, said = error.filename or path, error.strerror or str(error)
+        # Of a copy the error may name the source.
+        where, said = path, error.strerror or str(error)
         raise ApplyError(
             Finding(
                 "bundle-not-written", "error", message("world.bundle-not-written.summary", where=where),
@@ -106,6 +112,25 @@ def _altered(source: Path) -> Finding:
         "hash-mismatch", "error", message("world.bundle.altered", name=source.name),
         evidence=(Evidence(str(source)),),
         remedies=(Remedy(message("world.bundle.altered.way"), f"rm {quoted(source)}"),),
+    )  # fmt: skip
+
+
+def of_bundle(bundle: Bundle | None, wanted: Iterable[Wanted]) -> dict[str, str]:
+    """File name -> its path in the bundle. Raises LockError with every file that was altered or cut on the way."""
+    if bundle is None:
+        return {}
+    asked = list(wanted)
+    if bad := [(one, path) for one in asked if (path := bundle.altered(one))]:
+        raise LockError([_cut(one, path) for one, path in bad])
+    return {one.filename: str(path) for one in asked if (path := bundle.find(one))}
+
+
+def _cut(wanted: Wanted, path: Path) -> Finding:
+    said = message("world.bundle-altered.size", size=path.stat().st_size, wanted=wanted.size)
+    return Finding(
+        "bundle-altered", "error", message("world.bundle-altered.summary", name=wanted.filename),
+        evidence=(Evidence(str(path), said),),
+        remedies=(Remedy(message("world.bundle-altered.way"), "provision bundle PROFILE -o DIR"),),
     )  # fmt: skip
 
 

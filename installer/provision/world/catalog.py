@@ -52,7 +52,7 @@ class HostCatalog:
             self.check_way(request.indexes)
         own = {i.name: place for i in request.indexes if (place := self.place(i)) is not None}
         if self._config.default_url:
-            own[PYPI] = Place(url=self._config.default_url)
+            own[PYPI] = _mapped_place(self._config.default_url)
         resolver = UvResolver(
             places={**own, **(places or {})},
             offline=self._offline and not sealed,

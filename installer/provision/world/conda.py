@@ -20,7 +20,7 @@ from provision.messages import message
 from provision.model.finding import ApplyError, Evidence, Finding, Remedy, UsageError
 from provision.model.lock import CondaArtifact
 from provision.ports import CatalogFailure, CondaRequest
-from provision.world.bundles import Bundle, in_bundle
+from provision.world.bundles import Bundle, in_bundle, of_bundle
 from provision.world.channels import Channel, ChannelConfig, channel_name
 from provision.world.indexes import IndexConfig, redact_text
 from provision.world.store import Store, Wanted
@@ -106,7 +106,8 @@ class RattlerEngine:
             former = [r for r in listed if (_origin(r.url, channels)[0].name, r.file_name) in kept]
         return await rattler.solve(
             sources=sources,
-            specs=list(request.specs),
+            # As conda reads them: its own exports write builds that a strict reading refuses.
+            specs=[rattler.MatchSpec(spec) for spec in request.specs],
             gateway=gateway,
             platforms=platforms,
             virtual_packages=[_virtual(name, text) for name, text in request.virtual_packages.items()],
@@ -124,13 +125,22 @@ class RattlerEngine:
         from provision.world.fetching import Fetcher
 
         fetcher = Fetcher(cache=self._cache, config=self._config, offline=self._offline)
-        wanted = [wanted_file(a, (*self._bundled(a), self._place(a))) for a in artifacts]
-        paths = fetcher.fetch(wanted, _deltas(advance))
+        paths = fetcher.fetch(self._wanted(artifacts), _deltas(advance))
         return {key: str(path) for key, path in paths.items()}
 
-    def _bundled(self, artifact: CondaArtifact) -> tuple[str, ...]:
-        found = self._bundle.find(wanted_file(artifact, ())) if self._bundle else None
-        return (str(found),) if found else ()
+    def check_here(self, artifacts: Sequence[CondaArtifact]) -> None:
+        """Offline: raises BlockedError with every package that no place of this machine has."""
+        from provision.world.fetching import Fetcher
+
+        kept = Store(self._cache)
+        fetcher = Fetcher(cache=self._cache, config=self._config, offline=self._offline)
+        fetcher.near([w for w in self._wanted(artifacts) if not kept.holds(w)])
+
+    def _wanted(self, artifacts: Sequence[CondaArtifact]) -> list[Wanted]:
+        own = of_bundle(self._bundle, (wanted_file(a) for a in artifacts))
+        return [
+            wanted_file(a, (*((own[a.file],) if a.file in own else ()), self._place(a))) for a in artifacts
+        ]
 
     def check_way(self, artifacts: Sequence[CondaArtifact]) -> None:
         """Raises BlockedError where a channel is behind a proxy that is not spoken here."""

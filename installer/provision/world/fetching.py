@@ -69,14 +69,21 @@ class Fetcher:
         kept = Store(self.cache)
         paths = {w.key: kept.path(w) for w in wanted}
         missing = list({w.key: w for w in wanted if not kept.holds(w)}.values())
-        if self.offline:
-            missing = [replace(w, urls=tuple(u for u in w.urls if _on_disk(u, w.filename))) for w in missing]
-            if far := [w for w in missing if not w.urls]:
-                raise BlockedError([_offline(w) for w in far])
+        missing = self.near(missing)
         if missing:
             self._check_space(missing, kept)
             self._bring(missing, paths, progress or _silent)
         return paths
+
+    def near(self, wanted: Sequence[Wanted]) -> list[Wanted]:
+        """The files with the places that may be asked: offline those of this machine. Raises BlockedError with every
+        file that then is nowhere."""
+        if not self.offline:
+            return list(wanted)
+        here = [replace(w, urls=tuple(u for u in w.urls if _on_disk(u, w.filename))) for w in wanted]
+        if far := [w for w in here if not w.urls]:
+            raise BlockedError([_offline(w) for w in far])
+        return here
 
     def _bring(self, missing: Sequence[Wanted], paths: Mapping[str, Path], progress: Tell) -> None:
         # The biggest first: one big file that starts last would keep everybody waiting.

@@ -11,7 +11,7 @@ from provision.model.finding import ApplyError, BlockedError, Evidence, Finding,
 from provision.model.lock import VENDOR, Artifact, Lock
 from provision.model.stack import Library
 from provision.ports import CatalogFailure, ClosedPackage, ClosureRequest, ListedFile, LocalFile
-from provision.world.bundles import Bundle, in_bundle
+from provision.world.bundles import Bundle, in_bundle, of_bundle
 from provision.world.catalog import HostCatalog
 from provision.world.fetching import Fetcher
 from provision.world.indexes import IndexConfig, redact_text
@@ -60,10 +60,16 @@ class HostSupply:
         paths = self._fetcher.fetch(wanted, _deltas(advance))
         return tuple(LocalFile(a, str(paths[a.sha256])) for a in artifacts)
 
+    def check_here(self, lock: Lock) -> None:
+        """Offline: raises BlockedError with every file that no place of this machine has."""
+        if self._offline:
+            held = self._stored(lock.artifacts)
+            self._fetcher.near(self._located([a for a in lock.artifacts if a.sha256 not in held], lock))
+
     def _located(self, missing: Sequence[Artifact], lock: Lock) -> list[Wanted]:
         """Folders of this machine first (they cost nothing), then the address that the index gives."""
         folders = [f for f in map(_folder, (*self._config.find_links, *self._vendor_folder(lock))) if f]
-        own = {**self._bundled(missing), **self._own(lock)}
+        own = {**of_bundle(self._bundle, map(wanted_file, missing)), **self._own(lock)}
         remote = [a for a in missing if not a.url and a.file not in own and not _in_folders(a, folders)]
         if absent := [a for a in remote if a.index == VENDOR]:
             raise BlockedError([_vendor_file_missing(a, lock) for a in absent])
@@ -77,11 +83,6 @@ class HostSupply:
             )
             for a in missing
         ]
-
-    def _bundled(self, artifacts: Sequence[Artifact]) -> dict[str, str]:
-        """File name in the lock -> the bundle's file."""
-        found = {a.file: self._bundle.find(wanted_file(a)) for a in artifacts} if self._bundle else {}
-        return {name: str(path) for name, path in found.items() if path}
 
     def _vendor_folder(self, lock: Lock) -> tuple[str, ...]:
         """Where the files of vendors lie: where this machine maps them, or beside the profile."""

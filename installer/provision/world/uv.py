@@ -176,8 +176,10 @@ class UvResolver:
             command += ["--offline"]
         if self.sealed:
             command += ["--no-config", "--no-cache", "--no-python-downloads"]
-        if default := self.places.get(PYPI):
-            command += ["--default-index", default.url]
+        default = self.places.get(PYPI)
+        if default is not None:
+            command += ["--no-index", "--find-links"] if default.flat else ["--default-index"]
+            command.append(default.url)
         return command
 
     def _project(self, request: ClosureRequest, more: Sequence[str]) -> str:
