@@ -104,7 +104,7 @@ def _installed(files: Files, environment: str, inside: str, info: str) -> Instal
     record = files.read_text(f"{folder}/RECORD", _LIMIT)
     listed = tuple(dict.fromkeys(_recorded(record or "", inside)))
     broken = "" if name else message("stocktaking.installed.no-metadata")
-    if record is None and not broken:
+    if not listed and not broken:
         broken = message("stocktaking.installed.no-record")
     guessed, guessed_version = _of_folder(info)
     return Installed(
@@ -143,7 +143,7 @@ def _recorded(record: str, inside: str) -> Iterator[str]:
     except csv.Error:
         return
     for row in rows:
-        if row and row[0] and not row[0].startswith("/") and "\x00" not in row[0]:
+        if len(row) > 1 and row[0] and not row[0].startswith("/") and "\x00" not in row[0]:
             path = posixpath.normpath(f"{inside}/{row[0]}")
             if not path.startswith("../") and path not in ("..", "."):
                 yield path

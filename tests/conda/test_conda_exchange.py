@@ -217,3 +217,19 @@ def test_conda_lock_itself_reads_and_renders_it(locks: list[Lock], tmp_path: Pat
     subprocess.run(render, cwd=tmp_path, capture_output=True, text=True, check=True)
     rendered = (tmp_path / "conda-linux-64.lock").read_text()
     assert all(artifact.url in rendered for artifact in locks[0].conda)
+
+
+def test_what_is_not_a_list_of_texts_is_said_and_no_secret_is(tmp_path: Path) -> None:
+    (tmp_path / "environment.yml").write_text(
+        "name: x\nchannels: ['https://me:SECRET@host/ch', conda-forge]\ndependencies:\n  - 3.10\n  - null\n"
+        "  - numpy=1.26.4=py310h5f9d8c6_0\n  - {conda: [x]}\n  - pip: numpy\n  - pip:\n"
+        "    - git+https://me:SECRET@host/a\n    - --index-url https://me:SECRET@host/simple\n"
+    )
+    done = run_import("environment.yml", None, False, Session(folder=tmp_path))
+    assert (done.profile.packages, done.profile.environment.wheels) == (("numpy=1.26.4=py310h5f9d8c6_0",), ())
+    left = [f.evidence[0].text for f in done.findings if f.code == "not-taken-over"]
+    assert left == [
+        "3.1", "None", "conda:", "pip:", "https://***@host/ch", "git+https://***@host/a",
+        "--index-url https://***@host/simple",
+    ]  # fmt: skip
+    assert "SECRET" not in "".join(str(f.to_json()) for f in done.findings)

@@ -141,3 +141,12 @@ def test_wheels_stand_on_conda_packages(channel: Channel, shop: LoopbackIndex, f
     assert made is None
     assert "fussy" in findings[0].summary
     assert "torch" in findings[0].summary
+
+
+def test_a_build_is_named_as_conda_writes_it(channel: Channel, folder: Path) -> None:
+    """`conda env export` writes name=version=build, and builds of PyTorch have dots."""
+    channel.add("pytorch", "2.1.0", build="py3.10_cuda11.8_0", subdir="linux-64")
+    channel.index()
+    made, findings = locked(write(folder, "packages: ['pytorch=2.1.0=py3.10_cuda11.8_0', 'beta=1.0=0']\n"))
+    assert made is not None, findings
+    assert {a.name for a in made.conda} >= {"pytorch", "beta"}

@@ -132,8 +132,14 @@ def test_what_cannot_be_had_is_said_with_what_a_person_can_do(shop: LoopbackInde
     ran = provision(folder, "doctor", ".venv", "--fix", "--yes", "--json")
     assert (ran.code, ran.document["fixes"]["plan"]) == (1, None)
     assert "nowhere" in ran.document["fixes"]["findings"][0]["summary"]
-    assert [f["kind"] for f in ran.document["fixes"]["fixes"]] == ["foreign"]
+    assert ran.document["fixes"]["fixes"] == [], "who types the same by hand gets the same"
     assert hashes(folder) == before
+    nowhere = {"UV_DEFAULT_INDEX": "http://127.0.0.1:9/simple", "UV_INDEX_URL": "http://127.0.0.1:9/simple"}
+    away = provision(
+        folder, "doctor", ".venv", "--fix", "--yes", "--json", env={**nowhere, "UV_HTTP_RETRIES": "0"}
+    )
+    assert [f["code"] for f in away.document["fixes"]["findings"]] == ["index-unreachable"]
+    assert [f["kind"] for f in away.document["fixes"]["fixes"]] == ["foreign"], "another day it is right"
 
 
 def test_a_family_member_that_stands_in_is_enough(shop: LoopbackIndex, folder: Path) -> None:
@@ -302,3 +308,46 @@ def test_an_interrupted_run_is_named_and_made_whole(shop: LoopbackIndex, folder:
     fixed = provision(folder, "doctor", ".venv", "--fix", "--json")
     assert "run-interrupted" not in fixed.codes
     assert "run-interrupted" not in provision(folder, "doctor", ".venv", "--json").codes
+
+
+def test_a_link_to_an_environment_is_that_environment(shop: LoopbackIndex, folder: Path) -> None:
+    packages = made(shop, folder, "alpha")
+    (packages / "alpha" / "more.py").unlink()
+    (folder / "linked").symlink_to(".venv")
+    ran = provision(folder, "doctor", "linked", "--fix", "--yes", "--json")
+    assert (ran.code, ran.document["fixes"]["mended"]) == (0, True), ran
+
+
+def test_a_file_where_a_package_should_be(shop: LoopbackIndex, folder: Path) -> None:
+    packages = made(shop, folder, "alpha", "mine")
+    shutil.rmtree(packages / "alpha")
+    (packages / "alpha").write_text("hi")
+    before = hashes(folder)
+    ran = provision(folder, "doctor", ".venv", "--fix", "--yes", "--json")
+    assert ran.code == 6, ran
+    assert hashes(folder) == before
+
+
+def test_what_python_does_not_see_of_an_environment(shop: LoopbackIndex, folder: Path) -> None:
+    packages = made(shop, folder, "alpha")
+    (packages / "alpha-1.0.dist-info" / "RECORD").write_text("garbage\n")
+    assert provision(folder, "doctor", ".venv", "--json").document["cause"] == "distribution-broken"
+    assert provision(folder, "doctor", ".venv", "--fix", "--yes").code == 0
+    settings = (folder / ".venv/pyvenv.cfg").read_text()
+    (folder / ".venv/pyvenv.cfg").write_text("garbage\n")
+    ran = provision(folder, "doctor", ".venv", "--json")
+    assert (ran.code, ran.document["cause"], len(ran.codes)) == (1, "pyvenv-damaged", 1)
+    command = [sys.executable, "-m", "venv", "--without-pip", "--upgrade", folder / ".venv"]
+    subprocess.run(command, check=True)
+    assert "home = " in settings
+    assert provision(folder, "doctor", ".venv").code == 0, "as the way out says"
+
+
+def test_a_file_is_not_started_to_see_what_it_is(folder: Path, isolated_home: Path) -> None:
+    script = folder / "train.sh"
+    script.write_text("#!/bin/sh\ntouch ran\n")
+    script.chmod(0o755)
+    ran = provision(folder, "doctor", "./train.sh", "--json")
+    assert (ran.code, ran.codes) == (2, ["no-such-interpreter"])
+    assert not (folder / "ran").exists()
+    assert provision(folder, "status", "nothing", "--json").codes == ["no-such-environment"]

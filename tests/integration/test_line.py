@@ -389,3 +389,34 @@ def test_an_interpreter_that_no_search_finds_can_be_named(shop: LoopbackIndex, f
     refused = provision(folder, "plan", path.name, "--python", str(none), "--json")
     assert (refused.code, refused.codes) == (2, ["no-such-interpreter"])
     assert str(none) in refused.document["findings"][0]["summary"]
+
+
+def test_a_folder_of_wheels_is_the_default_index(shop: LoopbackIndex, folder: Path, tmp_path: Path) -> None:
+    """As the way out of an unreachable index says."""
+    wheels = tmp_path / "wheels"
+    wheels.mkdir()
+    for name in ("alpha", "beta"):
+        for wheel in (shop.root / "simple" / name).glob("*.whl"):
+            shutil.copy(wheel, wheels)
+    nowhere = "http://127.0.0.1:9/simple"
+    env = {"PROVISION_INDEX_PYPI": str(wheels), "UV_DEFAULT_INDEX": nowhere, "PIP_INDEX_URL": nowhere}
+    path = profile(folder, "packages: [alpha]\n")
+    ran = provision(folder, "apply", path.name, "--yes", "--json", env=env)
+    assert (ran.code, ran.document["outcome"]) == (0, "changed"), ran
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="a device of Linux")
+def test_output_that_cannot_be_written(folder: Path) -> None:
+    """A full disk behind standard output is no fault of ours."""
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run(
+            command("schema"), cwd=folder, stdout=full, stderr=subprocess.PIPE, text=True, check=False
+        )
+    assert (done.returncode, "output-not-written" in done.stderr) == (1, True)
+
+
+def test_formats_of_conda_are_for_conda(shop: LoopbackIndex, folder: Path) -> None:
+    path = profile(folder, "packages: [alpha]\n")
+    assert provision(folder, "lock", path.name).code == 0
+    ran = provision(folder, "export", path.name, "--format", "explicit", "--json")
+    assert (ran.code, ran.codes) == (2, ["usage"])

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import posixpath
+import re
 from collections.abc import Collection, Iterator
 from typing import TYPE_CHECKING
 
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
     from provision.ports import Files
 
 _LIMIT = 1 << 28
+#: A file that the installer was writing when it was killed.
+_BEGUN = re.compile(r"\.tmp[A-Za-z0-9]{6}")
 #: Of a conda base: other environments and conda's package cache. Never walked, never touched.
 _NOT_OURS = ("envs", "pkgs")
 
@@ -132,7 +135,7 @@ def undo(files: Files, layout: Layout) -> None:
         if path not in before or files.stat(f"{layout.trash}/files/{path}") is not None:
             files.remove(f"{root}/{path}")
     for path in _new_paths(files, root, before):
-        if "__pycache__" in path.split("/"):
+        if "__pycache__" in path.split("/") or _BEGUN.fullmatch(posixpath.basename(path)):
             files.remove(f"{root}/{path}")
     _prune(files, root, {posixpath.dirname(p) for p in coming}, before)
     _give_back(files, f"{layout.trash}/files", root)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import signal
 import sys
@@ -28,6 +29,7 @@ def run(arguments: Sequence[str]) -> int:
         from provision.cli.group import command
 
         result = command.main(list(arguments), prog_name="provision", standalone_mode=False)
+        sys.stdout.flush()
         return result if isinstance(result, int) else 0
     except ProvisionError as error:
         return _report(error.findings, error.exit_code, as_json, getattr(error, "document", None))
@@ -43,6 +45,11 @@ def run(arguments: Sequence[str]) -> int:
     except BrokenPipeError:
         _drop_stdout()
         return 0
+    except OSError as error:
+        if error.filename is not None or error.errno not in (errno.ENOSPC, errno.EIO):
+            return _report((_bug(error),), BUG, as_json)
+        _drop_stdout()
+        return _report((_not_written(error),), 1, as_json=False)
     except Exception as error:
         return _report((_bug(error),), BUG, as_json)
 
@@ -100,6 +107,13 @@ def _usage(error: click.ClickException) -> Finding:
         "error",
         told(error.format_message()),
         remedies=(Remedy(message("cli.usage.way"), f"{path} --help"),),
+    )
+
+
+def _not_written(error: OSError) -> Finding:
+    """Standard output is a file on a full disk: what was asked for was done, but could not be said."""
+    return Finding(
+        "output-not-written", "error", message("cli.output-not-written.summary", error=error.strerror)
     )
 
 

@@ -116,7 +116,7 @@ def _show_fixes(mended: Mended, answer: Answer) -> None:
     _show_why_not(mended, answer)
     done = ("change", "rebuild") if mended.plan else ("change",)
     left = [one for one in mended.fixes if one.kind not in done]
-    if mended.fixes and not left:
+    if (mended.fixes or mended.findings) and not left:
         return
     say()
     say(f"{word('fix-title')}:")

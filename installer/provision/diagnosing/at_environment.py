@@ -58,6 +58,11 @@ def _gone(case: Case, env: Environment) -> Iterator[Finding]:
         yield case.speaker.finding(
             "environment-absent", path=env.prefix, reference=case.reference or "PROFILE"
         )
+    elif not env.configured:
+        yield case.speaker.finding(
+            "pyvenv-damaged", [(f"{env.prefix}/pyvenv.cfg", "")], path=env.prefix, run=quoted(env.prefix),
+            python=".".join(env.version.split(".")[:2]),
+        )  # fmt: skip
     elif not env.home_exists:
         yield case.speaker.finding(
             "interpreter-gone", [(f"{env.prefix}/pyvenv.cfg", env.home)], home=env.home

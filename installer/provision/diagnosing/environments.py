@@ -18,6 +18,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, Literal
 
+from provision.messages import message
 from provision.ports import Output, Reader
 
 Kind = Literal["venv", "virtualenv", "uv", "conda", "system", "list", "absent"]
@@ -70,6 +71,8 @@ class Environment:
     target: str = ""
     home: str = ""
     home_exists: bool = True
+    #: Its pyvenv.cfg names the Python that it was made from; without that line it is no environment to Python.
+    configured: bool = True
     sees_system: bool = False
     user_site: str = ""
     sites: tuple[str, ...] = ()
@@ -153,12 +156,12 @@ def events(output: Output | None) -> tuple[Mapping[str, Any], ...]:
 
 def _why_silent(output: Output | None) -> str:
     if output is None:
-        return "it cannot be started"
+        return message("diagnosing.python.not-started")
     if output.code is None:
-        return "it did not answer in time"
+        return message("diagnosing.python.no-answer")
     said = [line for line in output.stderr.splitlines() if line.strip()]
     if not said:
-        return f"it ended with code {output.code} and said nothing"
+        return message("diagnosing.python.silent", code=output.code)
     return said[-1 if "Traceback" in output.stderr else 0].strip()
 
 
@@ -168,7 +171,7 @@ def read_environment(
     """The environment in a folder (or, where that is empty, around an interpreter), with its distributions."""
     paths = _paths(reader)
     python = python or interpreter_of(reader, prefix)
-    told = ask(reader, python, variables or {}) if python else {"error": "there is no interpreter in it"}
+    told = ask(reader, python, variables or {}) if python else {"error": message("diagnosing.python.none")}
     prefix = prefix or str(told.get("prefix") or paths.dirname(paths.dirname(python)))
     kind = kind_of(reader, prefix)
     settings = _settings(reader.read_text(paths.join(prefix, "pyvenv.cfg")) or "")
@@ -183,6 +186,7 @@ def read_environment(
         target=_target(reader, told),
         home=home,
         home_exists=not home or reader.exists(home),
+        configured=bool(home) or kind in ("conda", "system"),
         sees_system=settings.get("include-system-site-packages", "").lower() == "true",
         user_site=str(told.get("user_site", "")),
         sites=sites,
@@ -192,7 +196,7 @@ def read_environment(
         litter=tuple(paths.join(s, n) for s in sites for n in names[s] if n.startswith("~")),
         broken=tuple(_broken(reader, names)),
         names=names,
-        error=str(told.get("error", "")),
+        error=told.get("error", ""),
     )
 
 
@@ -282,7 +286,9 @@ def _broken(reader: Reader, names: Mapping[str, Iterable[str]]) -> Iterator[str]
         for entry in entries:
             if entry.endswith(".dist-info") and not entry.startswith("~"):
                 text = reader.read_text(join(site, entry, "METADATA"), _HEADERS)
-                if not text or not _header(text, "Name") or not _header(text, "Version"):
+                record = reader.read_text(join(site, entry, "RECORD"), _HEADERS)
+                lost = record is not None and "," not in record
+                if not text or not _header(text, "Name") or not _header(text, "Version") or lost:
                     yield join(site, entry)
 
 

@@ -124,26 +124,33 @@ def _change(
     try:
         prepared, options = _again(session, answer, profile) if profile else _least(session, answer)
     except UnsatisfiableError as error:
-        return Mended(_by_hand(found), findings=error.findings)
+        return Mended(_by_hand(found, error.findings), findings=error.findings)
     plan = prepared.plan
     show(prepared)
     if plan.blockers or not plan.steps:
         return Mended(_by_hand(found), plan=plan, findings=plan.blockers or plan.notes)
     if not yes and not session.confirm(_question(plan)):
         return Mended(found, plan=plan)
+    told = replace(prepared, plan=replace(plan, notes=()))  # Its notes were shown with it.
     if profile:
-        outcome = carry_out(prepared, session, options)
+        outcome = carry_out(told, session, options)
     else:
-        with _kept(session, prepared) as kept:
+        with _kept(session, told) as kept:
             outcome = carry_out(kept, session, options)
             _sweep(session, prepared, outcome.outcome == "changed")
     mended = outcome.outcome == "changed"
     return Mended(found if mended else _by_hand(found), mended, plan, outcome.findings)
 
 
-def _by_hand(found: tuple[Fix, ...]) -> tuple[Fix, ...]:
-    """What a change was to mend, as commands for a person: it cannot be had."""
-    return tuple(replace(f, kind="foreign") if f.kind == "change" else f for f in found)
+#: What a resolver was asked for in vain: a person who types the same gets the same.
+_RESOLVED = ("requirement-missing", "requirement-conflict", "version-conflict")
+
+
+def _by_hand(found: tuple[Fix, ...], refused: tuple[Finding, ...] = ()) -> tuple[Fix, ...]:
+    """What a change was to mend, as commands for a person, but for those that what was refused has proven wrong."""
+    vain = bool(refused) and all(f.code != "index-unreachable" for f in refused)
+    kept = (f for f in found if not (vain and f.kind == "change" and f.code in _RESOLVED))
+    return tuple(replace(f, kind="foreign") if f.kind == "change" else f for f in kept)
 
 
 def _question(plan: Plan) -> str:

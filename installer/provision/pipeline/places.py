@@ -28,7 +28,23 @@ def find_environment(session: Session, reference: str | None, environment: str |
         return _absolute(session.folder, environment) if environment else _only_environment(session)
     if _is_environment(session.files, session.folder / reference):
         return _absolute(session.folder, reference)
-    return _of_profile(session, reference)
+    from provision.model.finding import ProfileError
+
+    try:
+        return _of_profile(session, reference)
+    except ProfileError as error:
+        if error.findings[0].code != "no-such-profile":
+            raise
+        raise UsageError(_neither(session, reference)) from None
+
+
+def _neither(session: Session, reference: str) -> Finding:
+    have = tuple(environment_names(session)) or message("pipeline.no-such-environment.none")
+    return Finding(
+        "no-such-environment", "error", message("pipeline.no-such-environment.summary", reference=reference),
+        detail=message("pipeline.no-such-environment.detail", have=have),
+        remedies=(Remedy(message("pipeline.no-such-environment.way"), "provision profiles"),),
+    )  # fmt: skip
 
 
 def _absolute(folder: Path, path: str) -> str:

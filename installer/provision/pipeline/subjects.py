@@ -82,7 +82,9 @@ def _here(session: Session) -> Subject:
 
 def _folder(path: Path, reference: str) -> Subject:
     absolute = path.absolute()
-    prefix = str(absolute.parent.resolve() / absolute.name)
+    ours = (absolute.parent / ".provision" / absolute.name / "generations").is_dir()
+    linked = absolute.is_symlink() and not ours
+    prefix = str(absolute.resolve() if linked else absolute.parent.resolve() / absolute.name)
     marks = ("pyvenv.cfg", "conda-meta", *(f"bin/{n}" for n in _BINARIES), "Scripts/python.exe", "python.exe")
     if not any((absolute / mark).exists() or (absolute / mark).is_symlink() for mark in marks):
         raise UsageError(

@@ -68,7 +68,7 @@ class HostFiles:
     def remove(self, path: str) -> None:
         try:
             found = os.lstat(path)
-        except FileNotFoundError:
+        except (FileNotFoundError, NotADirectoryError):
             return
         if _is_link(path, found) or not stat_module.S_ISDIR(found.st_mode):
             _unlink(path)
