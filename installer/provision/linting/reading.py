@@ -14,7 +14,7 @@ from provision.linting.nouns import Document, Reading, Scope
 from provision.linting.profiles import SIGNS, read_profile
 from provision.linting.projects import read_pyproject
 from provision.linting.requirements import Read, read_requirements
-from provision.linting.settings import read_pip_conf
+from provision.linting.settings import read_pip_conf, unreadable_lines
 from provision.messages import message
 from provision.model.finding import Finding, ProvisionError, UsageError
 
@@ -53,6 +53,7 @@ def _read(document: Document, reading: Reading, read: Read | None) -> None:
     suffix = PurePath(name).suffix
     if name.endswith(("pip.conf", "pip.ini")):
         reading.everywhere += read_pip_conf(source)
+        reading.findings += unreadable_lines(source)
     elif suffix == ".toml":
         scopes, findings = read_pyproject(source)
         reading.scopes += scopes

@@ -7,6 +7,8 @@ from collections.abc import Iterator
 
 from provision.documents.source import Source
 from provision.linting.nouns import Kind, Place, Setting
+from provision.messages import message
+from provision.model.finding import Finding
 
 _KINDS: dict[str, Kind] = {
     "index-url": "index-url",
@@ -30,6 +32,22 @@ def read_pip_conf(source: Source) -> Iterator[Setting]:
             kind = _KINDS.get(key[1].lower().replace("_", "-"))
         if kind is not None:
             yield from _values(source, kind, line.start(), text, key.end() if key else 0)
+
+
+def unreadable_lines(source: Source) -> Iterator[Finding]:
+    """What pip cannot read: it then refuses every command, whatever the rest says."""
+    in_section = False
+    for line in re.finditer(r"[^\r\n]+", source.text):
+        text = line[0]
+        if not text.strip() or text.lstrip()[0] in "#;":
+            continue
+        if text.startswith("["):
+            in_section = True
+        elif not in_section or not (text[0].isspace() or re.match(r"[^=:]*[^=:\s][^=:]*[=:]", text)):
+            said = message("linting.pip-conf.no-setting")
+            ways = (message("linting.pip-conf.way"),)
+            yield Place(source, line.start(), line.end()).finding("bad-pip-conf", "error", said, ways=ways)
+            return
 
 
 def _values(source: Source, kind: Kind, begin: int, text: str, skip: int) -> Iterator[Setting]:
