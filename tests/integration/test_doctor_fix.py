@@ -84,6 +84,7 @@ def test_the_least_change_is_shown_then_made(shop: LoopbackIndex, folder: Path) 
     assert "opencv-python 4.11.0" in gone, "the other one is required by sight"
     assert not {"tensorflow 2.10.1", "mine 1.0", "sight 1.0"} & set(gone)
     assert hashes(folder) == before
+    assert "provision doctor .venv --fix" in provision(folder, "doctor", ".venv").out
     people = provision(folder, "doctor", ".venv", "--fix")
     assert "+ replace   numpy 2.2.6 -> 1.26.4   (tensorflow 2.10.1: " in people.out
     assert "+ replace   vision 2.0 -> 1.0   (it goes along with numpy)" in people.out

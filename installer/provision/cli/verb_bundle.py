@@ -48,7 +48,7 @@ def command(
         locks = [one.to_json() for one in packed]
         print_json({"folder": str(folder), "written": not dry_run, "locks": locks, "findings": []})
     elif not quiet:
-        _show(profiles[0], output, packed, dry_run)
+        _show(quoted(profiles[0]) if len(profiles) == 1 else "PROFILE", output, packed, dry_run)
     return 0
 
 
@@ -63,4 +63,4 @@ def _show(profile: str, output: Path, packed: tuple[Packed, ...], dry_run: bool)
         say(line)
     say()
     say(word("cli.bundle.would" if dry_run else "cli.bundle.done", folder=output))
-    say(word("cli.bundle.use", command=f"provision apply {quoted(profile)} --bundle {quoted(output)}"))
+    say(word("cli.bundle.use", command=f"provision apply {profile} --bundle {quoted(output)}"))

@@ -68,7 +68,9 @@ def command(
         if fixes is None or fixes.mended or quiet:
             _show(answer, quiet)
         if fixes and not fixes.mended:
-            _show_fixes(fixes, answer)
+            _show_fixes(fixes, answer, quiet)
+        elif fixes is None and not quiet:
+            _hint(answer)
     return 0 if answer.examination.sound else 1
 
 
@@ -109,14 +111,24 @@ def _show_change(prepared: Prepared, answer: Answer) -> None:
             say(line)
 
 
-def _show_fixes(mended: Mended, answer: Answer) -> None:
+def _hint(answer: Answer) -> None:
+    """That there is something which mends it."""
+    from provision.cli.rendering import say
+    from provision.diagnosing.fixing import fixes
+
+    if any(fix.kind in ("change", "rebuild") for fix in fixes(answer.case, answer.examination)):
+        say()
+        say(answer.case.speaker.word("fix-hint", subject=quoted(answer.subject.shown)))
+
+
+def _show_fixes(mended: Mended, answer: Answer, quiet: bool) -> None:
     from provision.cli.rendering import paint, say
 
     word = answer.case.speaker.word
     _show_why_not(mended, answer)
     done = ("change", "rebuild") if mended.plan else ("change",)
     left = [one for one in mended.fixes if one.kind not in done]
-    if (mended.fixes or mended.findings) and not left:
+    if not left and (mended.fixes or mended.findings or quiet):
         return
     say()
     say(f"{word('fix-title')}:")
