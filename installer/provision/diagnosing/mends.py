@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from itertools import chain
 
 from packaging.requirements import Requirement
-from packaging.utils import canonicalize_name
+from packaging.utils import canonicalize_name, is_normalized_name
 from packaging.version import InvalidVersion, Version
 
 from provision.diagnosing.at_environment import asked, collide, kept, marks, matters, stands_in, within
@@ -32,8 +32,6 @@ MENDED = (
     "distribution-broken", "distribution-twice", "litter", "files-missing", "files-changed", "family-conflict",
     "module-orphaned", "requirement-missing", "requirement-conflict", "version-conflict",
 )  # fmt: skip
-#: Names as indexes have them; METADATA may say anything.
-_NAME = re.compile(r"[a-z0-9](?:[a-z0-9-]*[a-z0-9])?")
 _WORD = re.compile(r"[a-z0-9](?:[a-z0-9._-]*[a-z0-9])?")
 
 
@@ -214,7 +212,7 @@ def _plain(one: Distribution) -> bool:
         Version(one.version)
     except InvalidVersion:
         return False
-    return _NAME.fullmatch(one.name) is not None
+    return is_normalized_name(one.name)  # METADATA may say anything.
 
 
 def _carriers() -> frozenset[str]:

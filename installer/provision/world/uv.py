@@ -6,7 +6,6 @@ uv is a wheel of the package index and comes with provision, so its path is know
 from __future__ import annotations
 
 import os
-import re
 import subprocess
 import tempfile
 import zipfile
@@ -18,7 +17,7 @@ from typing import Any
 from urllib.parse import unquote, urlsplit
 
 from packaging.requirements import Requirement
-from packaging.utils import canonicalize_name
+from packaging.utils import canonicalize_name, is_normalized_name
 
 from provision.model.lock import PYPI
 from provision.model.profile import Index
@@ -33,10 +32,6 @@ _PLATFORMS = {
     "macos-arm64": "aarch64-apple-darwin",
     "macos-x86_64": "x86_64-apple-darwin",
 }
-
-
-#: A canonical name: what an environment says of itself becomes the name of a file here.
-_NAME = re.compile(r"[a-z0-9](?:[a-z0-9-]*[a-z0-9])?")
 
 
 @lru_cache(maxsize=1)
@@ -114,7 +109,9 @@ class UvResolver:
     def close(self, request: ClosureRequest) -> tuple[ClosedPackage, ...] | CatalogFailure:
         """uv binds only what is required by name to an index. A bound package that is somebody's dependency is
         first met as an empty stub, so that no other index is asked for its name, and is then required by name."""
-        request = replace(request, provided={n: v for n, v in request.provided.items() if _NAME.fullmatch(n)})
+        # What an environment says of itself becomes the name of a file here.
+        provided = {n: v for n, v in request.provided.items() if is_normalized_name(n)}
+        request = replace(request, provided=provided)
         named = _names(request.requirements)
         while True:
             bound = frozenset(_bound(request.indexes)) - named - frozenset(request.provided)
