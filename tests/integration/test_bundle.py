@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import hashlib
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from provision.model.finding import LockError
+from provision.model.finding import ApplyError, LockError
 from provision.world.bundles import Bundle
 from provision.world.store import Wanted
 from tests.support.command import profile, provision
@@ -171,6 +172,13 @@ def test_a_folder_that_cannot_be_written(shop: LoopbackIndex, folder: Path) -> N
     (folder / "afile").write_text("")
     ran = provision(folder, "bundle", path.name, "-o", "afile/x", "--json")
     assert (ran.code, ran.codes) == (6, ["bundle-not-written"])
+
+
+def test_room_is_looked_at_before_anything_is_fetched(tmp_path: Path) -> None:
+    bundle = Bundle(tmp_path / "carry")
+    bundle.check_room([wanted(b"12")])
+    with pytest.raises(ApplyError, match="cannot be written"):
+        bundle.check_room([wanted(b"12"), replace(wanted(b"345"), size=1 << 60)])
 
 
 @pytest.mark.parametrize("name", ["../one.whl", "/one.whl", "..", "a/b", "nul", "C:one"])

@@ -71,11 +71,11 @@ def command(
         )
         print_json({**document, "findings": [f.to_json() for f in prepared.plan.blockers]})
     elif not quiet:
-        from provision.cli.showing import show_plan
+        from provision.cli.showing import show_plan, shown
         from provision.pipeline.environments import apply_command, options_of
         from provision.shells import quoted
 
-        ways = {**options_of(options), "--bundle": session.bundle_folder}
+        ways = {**options_of(options), "--bundle": session.bundle_folder and shown(session.bundle_folder)}
         command = apply_command(quoted(out)) if out else apply_command(quoted(profile), ways)
         show_plan(prepared, command)
     if prepared.plan.blockers:

@@ -15,7 +15,7 @@ from pathlib import Path
 from provision.messages import message
 from provision.model.finding import ApplyError, Evidence, Finding, LockError, Remedy
 from provision.shells import quoted
-from provision.world.store import Store, Wanted, is_complete, publish
+from provision.world.store import Store, Wanted, free_space, is_complete, megabytes, publish
 
 _CHUNK = 1 << 20
 
@@ -51,6 +51,14 @@ class Bundle:
                 raise LockError(_altered(source))
             publish(part, target)
         return True
+
+    def check_room(self, files: Iterable[Wanted]) -> None:
+        """Raises ApplyError where the disk cannot hold what is missing: at the start, not after an hour."""
+        needed = sum(one.size or 0 for one in files if not self.find(one))
+        free = free_space(self.folder)
+        if free is not None and needed > free:
+            said = message("world.bundle-not-written.room", needed=megabytes(needed), free=megabytes(free))
+            raise ApplyError(_not_written(self.folder, said))
 
     def list_sums(self, files: Iterable[Wanted]) -> Path:
         """Add files to SHA256SUMS, as `sha256sum -c` reads it. What it says of others stays: to hash them again would
@@ -99,12 +107,14 @@ def _told(path: Path) -> Iterator[None]:
     except OSError as error:
         # Of a copy the error may name the source.
         where, said = path, error.strerror or str(error)
-        raise ApplyError(
-            Finding(
-                "bundle-not-written", "error", message("world.bundle-not-written.summary", where=where),
-                evidence=(Evidence(str(where), said),), remedies=(Remedy(message("world.bundle-not-written.way")),),
-            )
-        ) from error  # fmt: skip
+        raise ApplyError(_not_written(where, said)) from error
+
+
+def _not_written(where: Path, said: str) -> Finding:
+    return Finding(
+        "bundle-not-written", "error", message("world.bundle-not-written.summary", where=where),
+        evidence=(Evidence(str(where), said),), remedies=(Remedy(message("world.bundle-not-written.way")),),
+    )  # fmt: skip
 
 
 def _altered(source: Path) -> Finding:
