@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from provision.messages import message
 from provision.model.finding import BlockedError, Finding, LockError, Remedy
 from provision.pipeline.licences import accept, unaccepted
-from provision.pipeline.locks import read_lock_file, stale_because
+from provision.pipeline.locks import read_lock_file, stale_because, stale_lock
 from provision.pipeline.profiles import Source, lock_files, read, variants_of
 from provision.shells import quoted
 
@@ -73,7 +73,7 @@ def _locks(reference: str, session: Session, choice: Choice) -> Iterator[tuple[S
         if one is None or not wanted:
             continue
         if because := stale_because(made, one.profile):
-            raise LockError(_stale(path, because, source))
+            raise LockError(stale_lock(source, path, because))
         count += 1
         yield one, path, made
     if not count:
@@ -93,12 +93,12 @@ def _pack(source: Source, path: Path, made: Lock, folder: Path, session: Session
     session = session.serving(source)
     reporter = session.reporter
     packed = _packed(path, made, 0)
+    bundle, wanted = Bundle(folder), [_wanted(a) for a in _files(made)]
+    bundle.check_room(wanted)
     reporter.start(message("applying.stage.fetching"), packed.size or None)
     sources = {f.artifact.sha256: f.path for f in session.store.fetch(made, reporter.advance)}
     if made.conda:
         sources |= session.conda.fetch(made.conda, reporter.advance)
-    bundle = Bundle(folder)
-    wanted = [_wanted(a) for a in _files(made)]
     fresh = sum(bundle.put(Path(sources[one.key]), one) for one in wanted)
     bundle.list_sums(wanted)
     told = message("pipeline.bundle.packed", target=made.target, python=made.python, count=packed.files)
@@ -123,15 +123,6 @@ def _wanted(artifact: Artifact | CondaArtifact) -> Wanted:
     if isinstance(artifact, CondaArtifact):
         return conda.wanted_file(artifact)
     return supply.wanted_file(artifact)
-
-
-def _stale(path: Path, because: str, source: Source) -> Finding:
-    return Finding(
-        "lock-stale",
-        "error",
-        message("pipeline.lock-stale.summary", path=path, because=because),
-        remedies=(Remedy(message("pipeline.lock-stale.way"), f"provision lock {quoted(source.path)}"),),
-    )
 
 
 def _none(source: Source, have: Sequence[str]) -> Finding:

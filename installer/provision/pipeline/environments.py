@@ -447,22 +447,22 @@ def apply_command(subject: str, ways: Mapping[str, object] | None = None) -> str
     return " ".join(("provision apply", subject, *said))
 
 
-def _ask(prepared: Prepared, session: Session, options: Options) -> None:
-    state = prepared.state
-    number = prepared.plan.generation
-    question = message(
-        "pipeline.switch.question",
-        environment=state.environment,
-        generation=state.generation,
-        number=number,
+def question(prepared: Prepared) -> str:
+    """What a person is asked before the plan is carried out."""
+    state, plan = prepared.state, prepared.plan
+    if not prepared.in_place:
+        return message(
+            "pipeline.switch.question",
+            environment=state.environment, generation=state.generation, number=plan.generation,
+        )  # fmt: skip
+    removed, installed = (sum(s.action == action for s in plan.steps) for action in ("remove", "install"))
+    return message(
+        "pipeline.in-place.question", environment=state.environment, removed=removed, installed=installed
     )
-    if prepared.in_place:
-        steps = prepared.plan.steps
-        removed, installed = (sum(s.action == action for s in steps) for action in ("remove", "install"))
-        question = message(
-            "pipeline.in-place.question", environment=state.environment, removed=removed, installed=installed
-        )
-    if not session.confirm(question):
+
+
+def _ask(prepared: Prepared, session: Session, options: Options) -> None:
+    if not session.confirm(question(prepared)):
         ways = {**options_of(options), "--bundle": session.bundle_folder}
         again = apply_command(quoted(prepared.source.path), ways)
         raise BlockedError(

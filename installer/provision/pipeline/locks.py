@@ -348,7 +348,7 @@ def check_profile(source: Source, session: Session) -> tuple[Finding, ...]:
             continue
         made, _ = read_lock_file(path)
         if (stale := stale_because(made, source.profile)) is not None:
-            findings.append(_stale(source, path, stale))
+            findings.append(stale_lock(source, path, stale))
         elif outdated(made, session.knowledge):
             findings.append(_outdated(source, path))
     return tuple(findings)
@@ -420,7 +420,8 @@ def _outdated(source: Source, path: Path) -> Finding:
     )
 
 
-def _stale(source: Source, path: Path, because: str) -> Finding:
+def stale_lock(source: Source, path: Path, because: str) -> Finding:
+    """A lock that does not match its profile any more."""
     return Finding(
         "lock-stale",
         "error",

@@ -68,7 +68,7 @@ def _rebuild(
     session: Session, answer: Answer, profile: str, yes: bool, show: Show, found: tuple[Fix, ...]
 ) -> Mended:
     """A new generation beside the damaged one, from the lock that this one was made from."""
-    from provision.pipeline.environments import Options, carry_out, licensed, prepare
+    from provision.pipeline.environments import Options, carry_out, licensed, prepare, question
 
     options = Options(environment=answer.subject.prefix, yes=yes, reinstall=True)
     prepared = licensed(prepare(profile, session, options), session)
@@ -78,17 +78,10 @@ def _rebuild(
     show(prepared)
     if prepared.plan.blockers:
         raise BlockedError(prepared.plan.blockers)
-    if not yes and not session.confirm(_switch(prepared)):
+    if not yes and not session.confirm(question(prepared)):
         return Mended(found, plan=prepared.plan)
     outcome = carry_out(prepared, session, options)
     return Mended(found, outcome.outcome != "failed", prepared.plan, outcome.findings)
-
-
-def _switch(prepared: Prepared) -> str:
-    state, number = prepared.state, prepared.plan.generation
-    return message(
-        "pipeline.switch.question", environment=state.environment, generation=state.generation, number=number
-    )
 
 
 def _another_lock(prepared: Prepared, profile: str) -> Finding:
@@ -119,7 +112,7 @@ def _change(
     session: Session, answer: Answer, profile: str, yes: bool, show: Show, found: tuple[Fix, ...]
 ) -> Mended:
     """By the profile that an environment was changed by before, or else by the least change."""
-    from provision.pipeline.environments import carry_out
+    from provision.pipeline.environments import carry_out, question
 
     try:
         prepared, options = _again(session, answer, profile) if profile else _least(session, answer)
@@ -129,7 +122,7 @@ def _change(
     show(prepared)
     if plan.blockers or not plan.steps:
         return Mended(_by_hand(found), plan=plan, findings=plan.blockers or plan.notes)
-    if not yes and not session.confirm(_question(plan)):
+    if not yes and not session.confirm(question(prepared)):
         return Mended(found, plan=plan)
     told = replace(prepared, plan=replace(plan, notes=()))  # Its notes were shown with it.
     if profile:
@@ -151,13 +144,6 @@ def _by_hand(found: tuple[Fix, ...], refused: tuple[Finding, ...] = ()) -> tuple
     vain = bool(refused) and all(f.code != "index-unreachable" for f in refused)
     kept = (f for f in found if not (vain and f.kind == "change" and f.code in _RESOLVED))
     return tuple(replace(f, kind="foreign") if f.kind == "change" else f for f in kept)
-
-
-def _question(plan: Plan) -> str:
-    removed, installed = (sum(s.action == action for s in plan.steps) for action in ("remove", "install"))
-    return message(
-        "pipeline.in-place.question", environment=plan.environment, removed=removed, installed=installed
-    )
 
 
 def _again(session: Session, answer: Answer, profile: str) -> tuple[Prepared, Options]:
